@@ -9,7 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vista_guard.reading.markdown import LineKind, cells, lines_between, read_fences, read_line, read_lines
+from vista_guard.reading.markdown import (
+    LineKind,
+    cells,
+    lines_between,
+    read_fences,
+    read_inline,
+    read_line,
+    read_lines,
+    title,
+)
 
 PIECES = [
     "a", "A one. ", "\n", "\n\n", " ", "    ", "\t", "- ", "* ", "• ", "1. ", "(2) ", "1850. ", "12.", "> ", ">! ", "# ",
@@ -128,9 +137,47 @@ def test_lines_of_a_range_keep_their_places() -> None:
     assert [text[line.body : line.end] for line in lines_between(text, 7, 18)] == ["one", "two"]
 
 
+@given(
+    st.one_of(
+        texts(),
+        st.lists(st.sampled_from(["a", "`", "``", "[", "]", "](", ")", "\\", "*", " ", "\n", "\ud800"])).map("".join),
+    )
+)
+def test_inline_marks_are_at_their_places(text: str) -> None:
+    for one in read_inline(text):
+        start, end = one.shown
+        assert 0 <= one.start < start <= end <= one.end <= len(text)
+        opening, closing = text[one.start : start], text[end : one.end]
+        if one.kind == "code":
+            assert opening == closing == "`" * len(opening)
+        elif one.kind == "link":
+            assert (opening, closing[:2], closing[-1]) == ("[", "](", ")")
+        else:
+            assert (opening, closing, end - start) == ("\\", "", 1)
+
+
+INLINE = {
+    "See [`a` b](c).": [("link", "`a` b"), ("code", "a")],
+    "[The hall](https://x.org/a_(b)) opened": [("link", "The hall")],
+    "[a](javascript:b)": [("link", "a")],
+    "`` a ` b `` \\* \\a": [("code", " a ` b "), ("escape", "*")],
+    "`a` [b] (c) `d": [("code", "a")],
+}
+
+
+@pytest.mark.parametrize("text", INLINE)
+def test_what_is_shown_of_inline_marks(text: str) -> None:
+    assert [(one.kind, text[slice(*one.shown)]) for one in read_inline(text)] == INLINE[text]
+
+
+def test_a_heading_of_the_text_itself_has_a_title() -> None:
+    text = "## Fees ##\n> ## Quoted\n- # Listed\nprose"
+    assert [title(text, line) for line in read_lines(text)] == ["Fees", "", "", ""]
+
+
 UNITS = [
     "[", "*", "|", "`", "> ", "- ", "1. ", "•", ">!", " ", "\n", "a\n", "- a\n", "> a\n", "# a\n", "```\n", "- ```\n", "|a|b\n",
-    "a|b\n-|-\n",
+    "a|b\n-|-\n", "[a](", "[a](b)", "\\", "\\a", "`a",
 ]  # fmt: skip
 
 
@@ -140,6 +187,7 @@ def test_time_grows_with_the_length(unit: str) -> None:
         text = (unit * length)[:length]
         start = process_time()  # of this process alone: others may be busy
         read_lines(text)
+        read_inline(text)
         return process_time() - start
 
     spent(1_000)

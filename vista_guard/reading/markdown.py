@@ -8,18 +8,21 @@ and rows need no header.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from vista_guard._aio import load_once
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.parser_block import RuleFuncBlockType
+    from markdown_it.parser_inline import RuleFuncInlineType
     from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
 
 
 class LineKind(StrEnum):
@@ -95,6 +98,34 @@ def lines_between(text: str, start: int, end: int) -> Iterator[Line]:
 def read_line(line: str) -> Line:
     """A line as it reads without those around it."""
     return _remembered.__wrapped__(line, True)[0][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Inline code, a link or an escaped character at `start:end`, and what is shown of it."""
+
+    kind: Literal["code", "link", "escape"]
+    start: int
+    end: int
+    shown: tuple[int, int]
+
+
+def read_inline(text: str) -> list[Inline]:
+    """The inline code, links and escaped characters of a text, in order; a link may hold others. Takes linear time.
+
+    Emphasis is not read: CommonMark has none in "**Open!**now", where readers see it meant.
+
+    >>> [(one.kind, one.shown) for one in read_inline("See [`a`](b).")]
+    [('link', (5, 8)), ('code', (6, 7))]
+    """
+    if not _MAY_BE_INLINE.search(text):
+        return []
+    found = list[Inline]()
+    parser(True).inline.parse(text, parser(True), {"inline": found}, [])
+    return sorted(found, key=lambda one: one.start)
+
+
+_MAY_BE_INLINE = re.compile(r"`|\\|\]\(")
 
 
 def title(text: str, line: Line) -> str:
@@ -239,7 +270,7 @@ def _parse(text: str, fenced: bool) -> _Found:
 @load_once
 def parser(fenced: bool) -> MarkdownIt:
     """The parser, whose rules for blocks note where each line's words begin."""
-    from markdown_it import MarkdownIt, rules_block
+    from markdown_it import MarkdownIt, rules_block, rules_inline
 
     parser = MarkdownIt("commonmark").enable("table").disable(["code", "html_block", "reference", "lheading"])
     ends = ["paragraph", "reference", "blockquote", "list"]
@@ -255,9 +286,16 @@ def parser(fenced: bool) -> MarkdownIt:
     }
     for name, (rule, ended) in rules.items():
         parser.block.ruler.at(name, rule, {"alt": ended})
+    # Any address makes a link, a harmful one too: its words are said.
+    vars(parser).update(validateLink=lambda _: True, normalizeLink=str)
+    parser.inline.ruler.enableOnly(["text", "escape", "backticks", "link"])
+    parser.inline.ruler2.enableOnly([])
+    parser.inline.ruler.at("escape", _noting_inline("escape", rules_inline.escape))
+    parser.inline.ruler.at("backticks", _noting_inline("code", rules_inline.backtick))
+    parser.inline.ruler.at("link", _noting_inline("link", rules_inline.link))
     if not fenced:
         parser.disable("fence")
-    parser.block.parse("x", parser, {"leaves": []}, [])  # puts the rules into order, once
+    parser.parse("x", {"leaves": [], "inline": []})  # puts the rules into order, once
     return parser
 
 
@@ -271,6 +309,28 @@ def _noting(name: str, rule: RuleFuncBlockType) -> RuleFuncBlockType:
         return True
 
     return noting
+
+
+def _noting_inline(kind: Literal["code", "link", "escape"], rule: RuleFuncInlineType) -> RuleFuncInlineType:
+    def noting(state: StateInline, silent: bool) -> bool:
+        start = state.pos
+        if not rule(state, silent):
+            return False
+        if not silent and (shown := _shown(kind, state, start)):
+            state.env["inline"].append(Inline(kind, start, state.pos, shown))
+        return True
+
+    return noting
+
+
+def _shown(kind: str, state: StateInline, start: int) -> tuple[int, int] | None:
+    if kind == "link":
+        return start + 1, state.md.helpers.parseLinkLabel(state, start, True)
+    said = state.src[start : state.pos]
+    if kind == "escape":
+        return (start + 1, state.pos) if said[1:] in string.punctuation else None
+    marks = len(said) - len(said.lstrip("`"))
+    return (start + marks, state.pos - marks) if marks * 2 < len(said) else None  # marks that nothing closes
 
 
 def _with(rule: RuleFuncBlockType, name: str, value: int) -> RuleFuncBlockType:

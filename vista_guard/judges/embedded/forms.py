@@ -19,8 +19,8 @@ from itertools import groupby, pairwise
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
-from vista_guard.reading.canonical import SHORT, Reading, concatenate, powers, replace_ranges
-from vista_guard.reading.markdown import Fence, Line, LineKind, lines_between, read_fences, read_lines
+from vista_guard.reading.canonical import SHORT, Reading, as_written, concatenate, powers, replace_ranges
+from vista_guard.reading.markdown import Fence, Line, LineKind, lines_between, read_fences, read_inline, read_lines
 from vista_guard.reading.markdown import cells as row_cells
 
 _MOST_COLUMNS = 30
@@ -258,7 +258,6 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
         yield from _open_blocks(text, lines_between(text, lines[0][0], lines[-1][1]))
 
 
-_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
 _NOTE = re.compile(
     r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]|(?<=\S)(?:\[\^[\w-]{1,40}\]|【\d{1,3}(?::\d{1,3})?†[\w.-]{0,60}】)"
     r"|(?<=[.!?…])[¹²³⁰⁴-⁹]{1,3}(?=\s|$)"
@@ -271,10 +270,8 @@ _TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"
 )
-_CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,2000})\1(?!`)")
 _SHOUTED = re.compile(r"([!?])(?:[!?]+|<\s*$)")
 """Repeated marks confuse the verifier: "!!!!!" becomes "!"."""
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _COMMANDS = re.compile(
     r"\\(?:text|textbf|textit|texttt|emph|mbox|mathrm|section|subsection|title|caption|footnote)\*?\{([^{}]{0,400})\}"
 )
@@ -288,13 +285,13 @@ _PRE_TOKENISED = (
 
 def emphasised_words(text: str) -> Iterator[tuple[int, str]]:
     """The emphasised words and link texts, with their offsets."""
-    for pattern, group in ((_EMPHASIS, 2), (_LINK, 1)):
-        yield from ((match.start(), match[group]) for match in pattern.finditer(text))
+    yield from ((match.start(), match[2]) for match in _EMPHASIS.finditer(text))
+    yield from ((one.start, text[slice(*one.shown)]) for one in read_inline(text) if one.kind == "link")
 
 
 def inline_code(text: str) -> Iterator[str]:
     """The inline code of a text."""
-    yield from (match[2] for match in _CODE_SPAN.finditer(text))
+    yield from (text[slice(*one.shown)] for one in read_inline(text) if one.kind == "code")
 
 
 def clean(text: str) -> str:
@@ -307,22 +304,42 @@ def clean(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _clean(text: str) -> str:
-    pieces, last = list[str](), 0
-    for match in _CODE_SPAN.finditer(text):
-        pieces += (_without_marks(text[last : match.start()]), match[2])
-        last = match.end()
-    text = re.sub(r"\s+", " ", "".join((*pieces, _without_marks(text[last:])))).strip()
+    text, kept = _without_links(text)
+    text = _STAND_IN.sub(lambda match: kept.get(match.group(), ""), _without_marks(text))
+    text = re.sub(r"\s+", " ", text).strip()
     for pattern, replacement in _PRE_TOKENISED:
         text = pattern.sub(replacement, text)
     return text
 
 
+_STAND_IN = re.compile("[\ue000-\uf8ff]")
+_MOST_STAND_INS = 0xF8FF - 0xE000
+
+
+def _without_links(text: str) -> tuple[str, dict[str, str]]:
+    """The text without its links' addresses, with a private character in place of each code and escape; what they stand for."""
+    spans = read_inline(text)
+    if not spans:
+        return text, {character: character for character in _STAND_IN.findall(text)}
+    kept = dict[str, str]()
+    cuts = list[tuple[int, int, str]]()
+    for span in spans:
+        start, end = span.shown
+        if span.kind == "link":
+            cuts += ((span.start - (text[span.start - 1 : span.start] == "!"), start, ""), (end, span.end, ""))
+        elif len(kept) < _MOST_STAND_INS:
+            character = chr(0xE000 + len(kept))
+            kept[character] = text[start:end]
+            cuts.append((span.start, span.end, character))
+    return replace_ranges(as_written(_STAND_IN.sub("\ufffd", text)), sorted(cuts)).text, kept
+
+
 def _without_marks(text: str) -> str:
-    text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
+    text = _TAGS.sub(" ", _NOTE.sub("", text))
     text = text if text.isascii() else _MARKED.sub(lambda match: match["unit"] or "", text)
     text = _HALF_EMPHASIS.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
     text = _SHOUTED.sub(r"\1", text)
-    return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
+    return _COMMANDS.sub(r"\1", text) if "\\" in text else text
 
 
 _TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
