@@ -18,6 +18,7 @@ from vista_guard.cli.common import (
     PersonaOption,
     VerifierOption,
     exit_codes,
+    visible,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Format = Literal[
     "csv",
 ]
 Claims = Literal["given", "judge"]
+Answer = Literal["chosen", "rejected"]
 
 FirstPolicyOption = Annotated[
     str,
@@ -90,6 +92,9 @@ ColumnsOption = Annotated[
         help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label.",
     ),
 ]
+AnswerOption = Annotated[
+    Answer, typer.Option(help="Answer to judge in rows of preferences, which have a chosen and a rejected one.")
+]
 CacheOption = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
@@ -122,6 +127,7 @@ def replay(
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
     log_format: Annotated[Format, typer.Option("--format", help="Format of the log; auto detects it.")] = "auto",
     columns: ColumnsOption = None,
+    answer: AnswerOption = "chosen",
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Judge only the first N conversations.  [default: all]")
     ] = None,
@@ -156,6 +162,7 @@ def replay(
                 log_format=log_format,
                 limit=limit,
                 columns=mapped,
+                answer=answer,
                 against=comparison,
             )
     raise typer.Exit(code)
@@ -215,6 +222,7 @@ def run(
     log_format: Format = "auto",
     limit: int | None = None,
     columns: Columns | None = None,
+    answer: Answer = "chosen",
     against: Against | None = None,
 ) -> int:
     """Replays with the given guard and closes it. Progress goes to stderr, the summary to stdout.
@@ -231,12 +239,16 @@ def run(
 
     from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
     from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
+    from vista_lab.logs.notes import ReadingNotes
     from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.tables.terminal import summary_table
 
     named = None if log_format == "auto" else LogFormat(log_format)
-    entries: Iterator[LoggedConversation | BrokenEntry] = islice(read_log(log, named, columns), limit)
+    notes = ReadingNotes()
+    entries: Iterator[LoggedConversation | BrokenEntry] = notes.listening(
+        islice(read_log(log, named, columns, answer), limit)
+    )
     if against is not None:
         against.check(guard.parts.judge.info)
         entries = against.heard.listening(entries)
@@ -266,12 +278,19 @@ def run(
         "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
     )
     Console(highlight=False).print(summary_table(summary, judged_by))
+    for line in notes.told():
+        typer.echo(visible(line), err=True)
     tell_unchecked(summary, out)
     code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
     if code is not None:
         return code
     if against is not None:
         against.show(out)
-    if summary.broken:
+    if not notes.turns:
+        typer.echo(
+            f"{visible(str(log))} has no assistant turn to judge; docs/replay.md has an example of each format",
+            err=True,
+        )
+    if summary.broken or not notes.turns:
         return WRONG_INPUT
     return FAILED if summary.judged_nothing else 0

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Self
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Role
-from vista_lab.logs.azure import context_documents
-from vista_lab.logs.payloads import ROLES, Message
+from vista_lab.logs.payloads import ROLES, Message, evidence
 from vista_lab.logs.sharegpt import SPEAKERS
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
+from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -169,10 +168,16 @@ def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) 
     else:
         messages = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
         messages.append({"role": "assistant", "content": _text(cells.get("answer"))})
-    if documents := context_documents(cells.get("documents")):
+        if not _speaks(messages[-1]):
+            raise InputError(f"has no text in its column {names['answer']!r}, the answer")
+    if documents := evidence(cells.get("documents"), names.get("documents", "")):
         messages[-1]["documents"] = documents
-    gold = _gold(cells.get("label")) if messages[-1]["role"] == "assistant" else None
-    return _Row(messages, moment(cells.get("time")), gold, value)
+    is_answer = messages[-1]["role"] == "assistant" and _speaks(messages[-1])
+    return _Row(messages, moment(cells.get("time")), _gold(cells.get("label")) if is_answer else None, value)
+
+
+def _speaks(message: Message) -> bool:
+    return bool(message["content"].strip())
 
 
 def _role(cell: object) -> str:
@@ -209,10 +214,10 @@ def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversatio
     ordered = rows if timeless else sorted(rows, key=lambda row: row.time or datetime.min)
     first = rows[0].value
     try:
-        conversation = to_conversation(list(chain.from_iterable(row.messages for row in ordered)), conversation_id=name)
+        entry = logged(list(chain.from_iterable(row.messages for row in ordered)), name, first.line)
     except InputError as exc:
         return BrokenEntry(f"{source} {first.place}", f"conversation {name}: {exc}")
-    answers = iter([row.label for row in ordered if row.messages[-1]["role"] == "assistant"])
-    places = [index for index, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
+    answers = [row.label for row in ordered if row.messages[-1]["role"] == "assistant" and _speaks(row.messages[-1])]
+    places = [index for index, turn in enumerate(entry.conversation.turns) if turn.role is Role.ASSISTANT]
     gold = {index: label for index, label in zip(places, answers, strict=True) if label is not None}
-    return LoggedConversation(conversation, {}, first.line, gold)
+    return replace(entry, gold=gold)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
@@ -112,6 +112,9 @@ Parse = Callable[[LogValue], LoggedConversation]
 
 Entries = Iterator[LoggedConversation | BrokenEntry]
 
+Preference = Literal["chosen", "rejected"]
+"""The answer of a row of preferences that is judged."""
+
 PARSERS: Mapping[LogFormat, Parse] = {
     LogFormat.REFERENCE: reference.parse,
     LogFormat.OPENAI: openai_messages.parse,
@@ -131,7 +134,12 @@ GATHERERS: Mapping[LogFormat, Callable[[Iterable[LogValue | BrokenEntry], str], 
 """Formats that spread a conversation over several values, anywhere in the file: they are read to the end first."""
 
 
-def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: Columns | None = None) -> Entries:
+def read_log(
+    path: Path,
+    log_format: LogFormat | Parse | None = None,
+    columns: Columns | None = None,
+    answer: Preference = "chosen",
+) -> Entries:
     """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
     Every conversation has a unique id: one without gets its line's name, and one that repeats an earlier id gets `#2`,
@@ -143,6 +151,7 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         log_format: the format, or a function that turns each value into a conversation; detected when None. The function
             raises `InputError` for a value that it cannot read, which then becomes a `BrokenEntry`.
         columns: map of a table's columns; the log is then read as a table.
+        answer: of rows of preferences, with `chosen` and `rejected` answers, the one that is read.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -157,7 +166,7 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         ConfigError: `columns` is given with a format other than csv, or the library for Parquet is missing.
     """
     taken: set[str] = set()
-    for entry in _entries(path, log_format, columns):
+    for entry in _entries(path, log_format, columns, answer):
         yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
 
@@ -219,8 +228,8 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None) -> Entries:
-    items = values(path)
+def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None, answer: Preference) -> Entries:
+    items = values(path) if answer == "chosen" else (_rejected(value, path) for value in values(path))
     if columns is not None:
         if log_format not in (None, LogFormat.CSV):
             raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")
@@ -232,6 +241,16 @@ def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns 
         return _storable(GATHERERS[log_format](items, str(path)), path)
     parse = log_format if callable(log_format) else PARSERS[log_format]
     return _parse(items, parse, str(path))
+
+
+def _rejected(value: LogValue | BrokenEntry, path: Path) -> LogValue | BrokenEntry:
+    """A row of preferences with its rejected answer in the place of the chosen one."""
+    if isinstance(value, BrokenEntry) or not isinstance(value.content, Mapping):
+        return value
+    if not value.content.get("rejected"):
+        return BrokenEntry(f"{path} {value.place}", "has no rejected answer; leave out --answer to judge what it has")
+    rest = {key: cell for key, cell in value.content.items() if key != "rejected"}
+    return replace(value, content={**rest, "chosen": value.content["rejected"]})
 
 
 def _parse(items: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:

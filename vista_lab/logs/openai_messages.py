@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
+from vista_lab.logs.talks import logged
 
 ANSWERS = ("choices", "response", "completion", "output", "answer")
 """Keys of an answer beside the messages."""
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Recognises a chat, or a request with its response."""
-    return isinstance(_request(content).get("messages"), list)
+    """Recognises a chat, or a request with its response; not a row of preferences."""
+    return "chosen" not in content and _has_messages(content)
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -29,15 +29,16 @@ def parse(value: LogValue) -> LoggedConversation:
     Raises InputError without messages, or for a malformed one.
     """
     content = value.content
-    if not isinstance(content, Mapping) or not looks_like_it(content):
+    if not isinstance(content, Mapping) or not _has_messages(content):
         raise InputError('is not a chat; expected {"messages": [...]}')
     identity = value.first_id(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     messages = _request(content)["messages"]
-    conversation = to_conversation(
-        [*messages, *_answer(content, messages)], conversation_id=identity, documents=documents
-    )
-    return LoggedConversation(conversation, labels={}, line=value.line)
+    return logged([*messages, *_answer(content, messages)], identity, value.line, documents=documents)
+
+
+def _has_messages(content: Mapping[str, Any]) -> bool:
+    return isinstance(_request(content).get("messages"), list)
 
 
 def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:

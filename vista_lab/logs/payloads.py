@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json
 
 Message = dict[str, Any]
@@ -29,13 +30,19 @@ ANSWERS = (
     *("completion", "generation", "reply", "text", "content"),
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
-LISTS = ("documents", "output", "results", "docs", "nodes", "matches")
+LISTS = ("documents", "output", "results", "docs", "nodes", "matches", "contexts", "passages", "chunks")
 """Keys of a retriever's results."""
 WRAPPERS = ("document", "node", "chunk")
 """Keys of a document beside its score."""
 CALLS = ("tool_use", "tool_call", "function_call")
 RESULTS = ("tool_result", "function_call_output")
 """Types of parts and items that are tool calls and tool results."""
+THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+"""Types of parts that are not part of the answer."""
+PART_TEXTS = ("text", "refusal", "transcript")
+"""Keys of a content part's text, whatever its type."""
+TEXT_VALUES = ("value", "content")
+"""Further keys of a text part's text."""
 
 
 def decode_json(value: object) -> object:
@@ -77,13 +84,55 @@ def tool_documents(output: object) -> list[object]:
     return [text for message in output_messages(output) if (text := message_text(message))]
 
 
+def evidence(given: object, field: str) -> list[object]:
+    """The documents of a field that is known to hold them: a text, texts, mappings with text, also with citations.
+
+    Raises InputError if the field holds something and no document can be read from a part of it; names both.
+    """
+    content = decode_json(given)
+    if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
+        content = content["citations"]
+    items = content if isinstance(content, list) else [content]
+    return [document for number, item in enumerate(items, 1) for document in _evidence_item(item, field, number, items)]
+
+
+def _evidence_item(item: Any, field: str, number: int, items: Sequence[Any]) -> list[object]:
+    if item is None or item == "" or item == {} or item == []:
+        return []
+    found = [item] if isinstance(item, str) else documents_in(item)
+    if found:
+        return found
+    expected = f"expected a text, or a mapping with its text under one of {', '.join(TEXTS)}"
+    if isinstance(item, int | float):
+        raise InputError(f"has numbers in {field} ({len(items)}, such as {item}), maybe ids of tokens; {expected}")
+    keys = f" with the keys {', '.join(map(str, item))[:80]}" if isinstance(item, Mapping) else ""
+    raise InputError(f"has no text in item {number} of {field}, a {type(item).__name__}{keys}; {expected}")
+
+
 def message_text(message: Message) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping))
-    return "\n".join(str(text or "") for text in texts)
+    return "\n".join(text for part in parts if (text := part_text(part)))
+
+
+def part_text(part: object) -> str | None:
+    """The text of a content part; None for a picture, a tool's call or result, a model's thoughts, and an unknown part."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or not may_be_read(part):
+        return None
+    kind = part.get("type")
+    keys = (*PART_TEXTS, *TEXT_VALUES) if kind is None or "text" in str(kind) else PART_TEXTS
+    # OpenAI's Assistants wrap the text: {"type": "text", "text": {"value": "…", "annotations": []}}.
+    texts = (one.get("value") if isinstance(one := part.get(key), Mapping) else one for key in keys)
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def may_be_read(part: Mapping[str, Any]) -> bool:
+    """True unless the content part is a tool's call or result, or a model's thoughts."""
+    return part.get("type") not in (*CALLS, *RESULTS, *THOUGHTS)
 
 
 def _messages(value: object, role: str, keys: Sequence[str]) -> list[Message]:
@@ -94,8 +143,8 @@ def _messages(value: object, role: str, keys: Sequence[str]) -> list[Message]:
         return _messages_of(content, role, keys)
     if not isinstance(content, Mapping):
         return []
-    if (message := _message(content, role)) is not None:
-        return [message]
+    if (messages := _message(content, role)) is not None:
+        return messages
     if content.get("type") == "reasoning":  # not part of the answer
         return []
     return _in_mapping(content, role, keys)
@@ -133,8 +182,8 @@ def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> l
     return [*past, {"role": role, "content": values[0]}] if len(content) == 1 and values else []
 
 
-def _message(content: Mapping[str, Any], role: str) -> Message | None:
-    """Reads one message, by its role or LangChain's type; None for another mapping."""
+def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
+    """Reads one message, by its role or LangChain's type, and tool results in it; None for another mapping."""
     if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
         path = content.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
@@ -143,49 +192,65 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
         # An unknown role stays, so that the reader of the messages can report it.
-        return _plain(content, ROLES.get(content["role"].lower(), content["role"]))
+        return plain(content, ROLES.get(content["role"].lower(), content["role"]))
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}]
     if content.get("type") in RESULTS:
-        return _answer_of_tools([content])
+        return [_tool_answer(content)]
     kind = str(content.get("type") or "").lower().removesuffix("chunk").removesuffix("message")
     if kind in ROLES and "content" in content:
-        return _plain(content, ROLES[kind])
+        return plain(content, ROLES[kind])
     if isinstance(content.get("message"), Mapping):  # a generation of LangChain, a choice of OpenAI
         return _message(content["message"], role)
     return None
 
 
-def _plain(content: Mapping[str, Any], role: str) -> Message:
+def plain(content: Mapping[str, Any], role: str) -> list[Message]:
+    """A message in OpenAI's format, after the tool results that Anthropic's format puts into it."""
     fields = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
     extra = content.get("additional_kwargs")
     if "tool_calls" not in fields and isinstance(extra, Mapping) and extra.get("tool_calls"):
         fields["tool_calls"] = extra["tool_calls"]
     text = content.get("content")
-    parts = [part for part in text if isinstance(part, Mapping)] if isinstance(text, list) else []
-    calls = [part for part in parts if part.get("type") in CALLS]
+    parts = text if isinstance(text, list) else []
+    calls = [part for part in parts if isinstance(part, Mapping) and part.get("type") in CALLS]
     if calls and "tool_calls" not in fields:
         fields["tool_calls"] = calls
-    results = [part for part in parts if part.get("type") in RESULTS]
-    if role == "user" and results and len(results) == len(parts):  # tool results in Anthropic's format
-        return _answer_of_tools(results)
-    if role == "tool" and not isinstance(text, str | list | None):
-        text = json.dumps(text, ensure_ascii=False)
-    return {"role": role, "content": text, **fields}
+    results = [part for part in parts if isinstance(part, Mapping) and part.get("type") in RESULTS]
+    if results and role != "tool":
+        rest = [part for part in parts if part not in results]
+        own = [{"role": role, "content": rest, **fields}] if rest else []
+        return [*map(_tool_answer, results), *own]
+    if role == "tool":
+        text = _tool_text(text)
+    return [{"role": role, "content": text, **fields}]
 
 
-def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
-    """Joins tool results into one tool message."""
-    texts = []
-    for part in results:
-        answer = part.get("content", part.get("output", part.get("tool_result")))
-        is_text = isinstance(answer, str | list)
-        texts.append(message_text({"content": answer}) if is_text else json.dumps(answer, ensure_ascii=False))
-    ids = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
-    call = next(filter(None, ids), None)
-    message: Message = {"role": "tool", "content": "\n".join(texts)}
+def _tool_text(content: object) -> str | list[Any] | None:
+    """What a tool answered: its text, or its data as JSON."""
+    if content is None or isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [_result_text(part) if _is_result(part) else part_text(part) for part in parts]
+    if all(text is not None for text in texts):
+        return "\n".join(str(text) for text in texts)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _is_result(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in RESULTS
+
+
+def _tool_answer(part: Mapping[str, Any]) -> Message:
+    """A tool's result as a message."""
+    call = next(filter(None, (part.get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))), None)
+    message: Message = {"role": "tool", "content": _result_text(part)}
     return {**message, "tool_call_id": call} if call else message
+
+
+def _result_text(part: Any) -> str:
+    return str(_tool_text(part.get("content", part.get("output", part.get("tool_result")))) or "")
 
 
 def _document_text(content: Mapping[str, Any]) -> str | None:

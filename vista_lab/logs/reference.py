@@ -57,6 +57,8 @@ def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("utterance"), str):
         raise InputError(f"turn {index} is {str(turn)[:80]!r}; expected a mapping with role and utterance")
     role = str(turn.get("role")).lower()
+    if role == Role.ASSISTANT and not turn["utterance"].strip():
+        raise InputError(f"turn {index} (assistant) has no text in its utterance")
     if role not in tuple(Role):
         raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
     claims = turn.get("human_claims", turn.get("claims"))

@@ -190,6 +190,14 @@ class TurnGold:
 
 
 @dataclass(frozen=True)
+class Omission:
+    """Something that a reader of a log saw and left out: `what` it is, and `where` in the entry."""
+
+    what: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
 class LoggedConversation:
     """A conversation of a log or of a data set.
 
@@ -204,6 +212,7 @@ class LoggedConversation:
     every_turn: bool = field(default=False, compare=False)
     topic: str = ""
     """Title of the Wikipedia page that the conversation is about, if the data set has one."""
+    omissions: tuple[Omission, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, message_text
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, broken_entry
+from vista_lab.logs.talks import logged
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -150,7 +150,7 @@ def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversati
         messages = _continue_thread(_continue_thread(messages, one.asked), one.answered)
     first = min(exchanges, key=lambda it: it.line or 0)
     try:
-        return LoggedConversation(to_conversation(messages, conversation_id=name), labels={}, line=first.line)
+        return logged(messages, name, first.line)
     except InputError as exc:
         return BrokenEntry(first.source, f"thread {name}: {exc}")
 

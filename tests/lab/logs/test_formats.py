@@ -98,7 +98,7 @@ def test_openai_messages(tmp_path: Path) -> None:
     assert list(read_log(log)) == [
         LoggedConversation(Conversation(id="c1", turns=(question, grounded)), {}, 1),
         LoggedConversation(Conversation(id="line-2", turns=(question, answer)), {}, 2),
-        LoggedConversation(Conversation(id="4", turns=()), {}, 3),
+        BrokenEntry(f"{log} line 3", "has no messages"),
     ]
 
 
