@@ -89,7 +89,8 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT=COLUMN,…",
-        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label.",
+        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label. "
+        "label=NAME:bad says that yes, true and 1 mark a fault there.",
     ),
 ]
 AnswerOption = Annotated[
@@ -278,6 +279,8 @@ def run(
         "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
     )
     Console(highlight=False).print(summary_table(summary, judged_by))
+    for line in notes.labels_told():
+        typer.echo(visible(line))
     for line in notes.told():
         typer.echo(visible(line), err=True)
     tell_unchecked(summary, out)

@@ -15,7 +15,8 @@ from typing import Any, Self
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
-from vista_lab.logs.payloads import ROLES, Message, evidence
+from vista_lab.logs.labels import LabelColumn
+from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence
 from vista_lab.logs.sharegpt import SPEAKERS
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
 from vista_lab.logs.talks import logged
@@ -40,13 +41,8 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
-_GOOD = ("true", "yes", "1", "fine", "good", "faithful", "supported", "grounded", "verifiable", "correct")
-_BAD = ("false", "no", "0", "bad", "not fine", "hallucinated", "unfaithful", "unsupported", "ungrounded")
-FINE: Mapping[str, bool] = {
-    **dict.fromkeys(_GOOD, True),
-    **dict.fromkeys((*_BAD, "unverifiable", "incorrect", "hallucination"), False),
-}
-"""People's verdicts on an answer; True if it may be delivered."""
+YES = {"bad": False, "good": True}
+"""What may follow the column of labels, and whether yes is fine there."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +50,12 @@ class Columns:
     """Map of a table's columns, by the keys of `USUAL`."""
 
     names: Mapping[str, str] = field(default_factory=dict)
+    yes_is_fine: bool | None = None
+    """What yes, true and 1 mean in the column of labels; None if its name or its words say it."""
 
     @classmethod
     def parse(cls, told: str) -> Self:
-        """Parses a map such as `conversation=thread,role=speaker`.
+        """Parses a map such as `conversation=thread,role=speaker`; `label=NAME:bad` is a column in which yes marks a fault.
 
         Raises ConfigError for a part without `=`, an unknown key, or a duplicate key.
         """
@@ -70,6 +68,9 @@ class Columns:
                     "conversation=thread,role=speaker,content=text"
                 )
             names[key] = column
+        column, _, told = names.get("label", "").rpartition(":")
+        if column and told in YES:
+            return cls({**names, "label": column}, YES[told])
         return cls(names)
 
     def among(self, there: Iterable[str]) -> Self:
@@ -88,7 +89,7 @@ class Columns:
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
                 "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
-        return type(self)(columns)
+        return replace(self, names=columns)
 
 
 @dataclass(frozen=True)
@@ -119,12 +120,12 @@ def read(
         columns: map of the columns; the usual names when None.
 
     Raises:
-        ConfigError: a column is missing.
+        ConfigError: a column is missing, or it is not known what yes means in the column of labels.
     """
     threads: dict[str, list[_Row]] = defaultdict(list)
     spoiled: dict[str, str] = {}
     seen: dict[str, str] = {}
-    names: Mapping[str, str] | None = None
+    known: Columns | None = None
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -135,9 +136,10 @@ def read(
             yield broken_entry(source, value, wrong)
             continue
         try:
-            names = names or (columns or Columns()).among(map(str, content)).names
+            known = known or (columns or Columns()).among(map(str, content))
         except InputError as exc:
             raise ConfigError(f"log {source} {exc}") from exc  # Every row would say the same.
+        names = known.names
         identity = content.get(names.get("id", ""))
         first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
         if first != value.place:
@@ -146,7 +148,7 @@ def read(
             continue
         name = value.first_id(content.get(names.get("conversation", "")))
         try:
-            threads[name].append(_row(content, names, value))
+            threads[name].append(_row(content, known, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
             yield broken_entry(source, value, exc)
@@ -161,7 +163,8 @@ def read(
             )
 
 
-def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:
+def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
+    names = columns.names
     cells = {key: content.get(column) for key, column in names.items()}
     if "role" in names and "content" in names:
         messages: list[Message] = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
@@ -173,7 +176,9 @@ def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) 
     if documents := evidence(cells.get("documents"), names.get("documents", "")):
         messages[-1]["documents"] = documents
     is_answer = messages[-1]["role"] == "assistant" and _speaks(messages[-1])
-    return _Row(messages, moment(cells.get("time")), _gold(cells.get("label")) if is_answer else None, value)
+    labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
+    gold = labels.gold(decode_json(cells.get("label"))) if is_answer else None
+    return _Row(messages, moment(cells.get("time")), gold, value)
 
 
 def _speaks(message: Message) -> bool:
@@ -195,15 +200,6 @@ def _text(cell: object) -> str:
             "log's format with --format"
         )
     return "" if cell is None else str(cell)
-
-
-def _gold(cell: object) -> TurnGold | None:
-    label = str(cell).strip() if cell is not None else ""
-    if not label:
-        return None
-    if label.lower() not in FINE:
-        raise InputError(f"has the label {cell!r}; it must be one of {', '.join(FINE)}, or empty")
-    return TurnGold(label, positive=not FINE[label.lower()])
 
 
 def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:

@@ -10,15 +10,19 @@ from vista_guard.types import Role
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 
 SHOWN = 20
-"""Most kinds of omissions that are told."""
+"""Most kinds of omissions, and most labels, that are told."""
 
 
 @dataclass
 class ReadingNotes:
-    """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns."""
+    """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns.
+
+    `labels` counts labels with what they were taken for, such as "yes = not fine (from the column's name)".
+    """
 
     omissions: Counter[str] = field(default_factory=Counter)
     firsts: dict[str, str] = field(default_factory=dict)
+    labels: Counter[str] = field(default_factory=Counter)
     conversations: int = 0
     turns: int = 0
 
@@ -35,9 +39,16 @@ class ReadingNotes:
         self.conversations += 1
         self.turns += sum(turn.role is Role.ASSISTANT for turn in entry.conversation.turns)
         name = f"conversation {entry.conversation.id}" + ("" if entry.line is None else f" (line {entry.line})")
+        for gold in entry.gold.values():
+            means = {True: "not fine", False: "fine", None: "open"}[gold.positive]
+            self.labels[f"{gold.label} = {means}" + (f" ({gold.why})" if gold.why else "")] += 1
         for omission in entry.omissions:
             self.omissions[omission.what] += 1
             self.firsts.setdefault(omission.what, ", ".join(filter(None, (name, omission.where))))
+
+    def labels_told(self) -> list[str]:
+        """A line for each label, with what it was taken for and its number, the most frequent first."""
+        return [f"label {label}: {count:,}" for label, count in self.labels.most_common(SHOWN)]
 
     def told(self) -> list[str]:
         """A line for each kind of omission, with its first place and its number, the most frequent first."""

@@ -99,7 +99,7 @@ def evidence(given: object, field: str) -> list[object]:
 def _evidence_item(item: Any, field: str, number: int, items: Sequence[Any]) -> list[object]:
     if item is None or item == "" or item == {} or item == []:
         return []
-    found = [item] if isinstance(item, str) else documents_in(item)
+    found: list[object] = [item] if isinstance(item, str) else documents_in(item)
     if found:
         return found
     expected = f"expected a text, or a mapping with its text under one of {', '.join(TEXTS)}"

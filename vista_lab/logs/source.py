@@ -187,6 +187,8 @@ class TurnGold:
     intervals resample whole groups. If empty, its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences, if the data set judges those; the whole turn stays their context."""
+    why: str = field(default="", compare=False, repr=False)
+    """What says that the label means `positive`, if its word alone doesn't."""
 
 
 @dataclass(frozen=True)

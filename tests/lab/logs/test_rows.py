@@ -170,7 +170,7 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
     log.write_bytes(b"\n".join(rows))
     found = broken(log)
     assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
-    assert found[5].startswith("line 9: has the label 'maybe'; it must be one of true, yes, 1, fine, good, faithful")
+    assert found[5].startswith("line 9: has the label 'maybe' in column 'label'; it must be yes, no, true")
     assert [found[0], *found[2:5], *found[6:]] == [
         "line 3: has the id 1 of line 2 again; the first one is used",
         "line 5: has 3 cells, and the header has 6",
