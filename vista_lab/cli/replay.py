@@ -20,6 +20,7 @@ from vista_guard.cli.common import (
     exit_codes,
     visible,
 )
+from vista_lab.logs.readers import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,19 +30,6 @@ if TYPE_CHECKING:
     from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
     from vista_lab.metrics.labels import ReplaySummary
 
-Format = Literal[
-    "auto",
-    "reference",
-    "openai",
-    "sharegpt",
-    "langsmith",
-    "langfuse",
-    "openinference",
-    "openai-evals",
-    "azure",
-    "hf",
-    "csv",
-]
 Claims = Literal["given", "judge"]
 Answer = Literal["chosen", "rejected"]
 
@@ -85,6 +73,12 @@ ClaimsOption = Annotated[
         help="given: judge the log's own claims, only in turns that have some. judge: ignore them and judge every turn."
     ),
 ]
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help=f"Format of the log; auto detects it. Formats: {', '.join(names())}."
+    ),
+]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
@@ -126,7 +120,7 @@ def replay(
     persona: PersonaOption = None,
     claims: ClaimsOption = "judge",
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
-    log_format: Annotated[Format, typer.Option("--format", help="Format of the log; auto detects it.")] = "auto",
+    log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
     answer: AnswerOption = "chosen",
     limit: Annotated[
@@ -220,7 +214,7 @@ def run(
     *,
     claims: Claims = "judge",
     concurrency: int = 4,
-    log_format: Format = "auto",
+    log_format: str = "auto",
     limit: int | None = None,
     columns: Columns | None = None,
     answer: Answer = "chosen",
@@ -239,23 +233,23 @@ def run(
     from rich.console import Console
 
     from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
-    from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
+    from vista_lab.logs.formats import count, evidence_seen, named, read_log
     from vista_lab.logs.notes import ReadingNotes
     from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.tables.terminal import summary_table
 
-    named = None if log_format == "auto" else LogFormat(log_format)
+    chosen = None if log_format == "auto" else named(log_format)
     notes = ReadingNotes()
     entries: Iterator[LoggedConversation | BrokenEntry] = notes.listening(
-        islice(read_log(log, named, columns, answer), limit)
+        islice(read_log(log, chosen, columns, answer), limit)
     )
     if against is not None:
         against.check(guard.parts.judge.info)
         entries = against.heard.listening(entries)
-    for line in evidence_seen(log, named, columns):
+    for line in evidence_seen(log, chosen, columns):
         typer.echo(line, err=True)
-    total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
+    total = count(log, chosen, columns) if limit is None else min(count(log, chosen, columns), limit)
     stopped: list[int] = []
 
     async def replay_and_close() -> ReplaySummary:

@@ -8,7 +8,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Role
-from vista_lab.logs.payloads import RESULTS, Message, may_be_read, part_text, plain
+from vista_lab.logs.payloads import CONTENTS, Message, may_be_read, part_text, plain
 from vista_lab.logs.source import LoggedConversation, Omission
 
 SILENT: Message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
@@ -53,22 +53,17 @@ def _read(index: int, given: object, told: list[Omission]) -> list[Any]:
     if not isinstance(given, Mapping):
         return [given]  # refused by the conversation's reader
     content = given.get("content")
-    if isinstance(content, str) and content.strip():
+    if isinstance(content, str) and content.strip() and given.get("role") != "tool":
         return [given]
     where = f"message {index} ({given.get('role')})"
     if isinstance(content, Mapping):
         if _is_unread(content) and given.get("role") != "tool":
             raise InputError(f"{where} has no text that can be read: it has {_named(content)}")
         given = {**given, "content": [content]}
-    parts = given.get("content")
-    if isinstance(parts, list) and (given.get("role") == "tool" or any(map(_is_result, parts))):
+    if any(given.get(key) is not None for key in CONTENTS):
         own = {key: given[key] for key in ("documents", "function_call") if key in given}
         return [_with_text(where, {**one, **own}, told) for one in plain(given, str(given.get("role")))]
     return [_with_text(where, given, told)]
-
-
-def _is_result(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") in RESULTS
 
 
 def _with_text(where: str, message: Mapping[str, Any], told: list[Omission]) -> Mapping[str, Any]:

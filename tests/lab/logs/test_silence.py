@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tests.lab.logs.rows import broken, read, turns, written
 from vista_guard.cli import app
-from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, read_log
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation, named, read_log
 from vista_lab.logs.notes import ReadingNotes
 
 ASKED, LONG, GUIDE = "How long is the pier?", "It is 310 m long.", "The pier is 310 m long."
@@ -164,7 +164,7 @@ def test_the_chosen_answer_or_the_rejected_one(tmp_path: Path, row: object) -> N
 
 def test_a_row_without_a_rejected_answer(tmp_path: Path) -> None:
     log = written(tmp_path / "log.jsonl", [answered(LONG)])
-    (entry,) = read_log(log, LogFormat.OPENAI, answer="rejected")
+    (entry,) = read_log(log, named("openai"), answer="rejected")
     assert isinstance(entry, BrokenEntry)
     assert entry.source == f"{log} line 1"
 

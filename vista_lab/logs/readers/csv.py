@@ -17,7 +17,8 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence
-from vista_lab.logs.sharegpt import SPEAKERS
+from vista_lab.logs.readers.sharegpt import SPEAKERS
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
 from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
@@ -100,13 +101,13 @@ class _Row:
     value: LogValue
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a row by the usual names of columns."""
     try:
         Columns().among(map(str, content))
     except InputError:
-        return False
-    return True
+        return Fit.NONE
+    return Fit.GUESS
 
 
 def read(
@@ -217,3 +218,6 @@ def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversatio
     places = [index for index, turn in enumerate(entry.conversation.turns) if turn.role is Role.ASSISTANT]
     gold = {index: label for index, label in zip(places, answers, strict=True) if label is not None}
     return replace(entry, gold=gold)
+
+
+FORMAT = LogFormat("csv", looks, gather=read)

@@ -14,20 +14,20 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a conversation or an exchange of this form."""
     if "query" in content and "response" in content:
-        return True
+        return Fit.EXACT
     if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
-        return True
+        return Fit.EXACT
     messages = decode_json(content.get("messages"))
-    return isinstance(messages, list) and any(
-        isinstance(message, Mapping) and "context" in message for message in messages
-    )
+    found = isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
+    return Fit.EXACT if found else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -83,3 +83,6 @@ def _call(part: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = part.get("tool_call")
     call = inner if isinstance(inner, Mapping) else part
     return {**call, "id": part.get("tool_call_id") or call.get("id"), "name": part.get("name") or call.get("name")}
+
+
+FORMAT = LogFormat("azure", looks, parse)

@@ -10,15 +10,17 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
 DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a row of an eval."""
-    return "datasource_item" in content or ("item" in content and isinstance(decode_json(content["item"]), Mapping))
+    is_row = "datasource_item" in content or isinstance(decode_json(content.get("item")), Mapping)
+    return Fit.EXACT if is_row else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -46,3 +48,6 @@ def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Messag
     if not answer:
         raise InputError(f"has no answer: its sample has the keys {', '.join(map(str, sample)) or 'none'}")
     return [*question, *answer]
+
+
+FORMAT = LogFormat("openai-evals", looks, parse)

@@ -14,6 +14,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
+from vista_lab.logs.registry import LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue, TurnGold
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
@@ -113,3 +114,6 @@ def _identity(value: LogValue, turns: list[Any]) -> str:
 
     dataset, number = first("dataset"), first("conversation_id")
     return value.first_id(number if dataset is None or number is None else f"{dataset}-{number}")
+
+
+FORMAT = LogFormat("reference", parse=parse, lists=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -20,6 +21,14 @@ SPEAKERS = {
     "function_call": "function_call",
 }
 """Roles of chat messages by the names in public logs."""
+
+
+def looks(content: Mapping[str, Any]) -> Fit:
+    """Recognises a chat of messages that are `from` someone."""
+    turns = content.get("conversations")
+    if isinstance(turns, list) and turns and isinstance(turns[0], Mapping) and "from" in turns[0]:
+        return Fit.CLOSE
+    return Fit.GUESS if "conversations" in content else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -55,3 +64,6 @@ def _message(index: int, item: object) -> dict[str, Any]:
     if role == "function_call":
         return {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
     return {"role": role, "content": item.get("value")}
+
+
+FORMAT = LogFormat("sharegpt", looks, parse)

@@ -11,6 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -19,12 +20,12 @@ ANSWERS = ("completion", "response", "answer")
 IDENTITIES = ("conversation_id", "id", "conversation_hash", "prompt_id")
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a chat of this form."""
     chats = (decode_json(content.get(key)) for key in (*CHATS, "chosen"))
     if any(isinstance(chat, list) and chat and isinstance(chat[0], Mapping) and "role" in chat[0] for chat in chats):
-        return True
-    return "prompt" in content and ("completion" in content or "chosen" in content)
+        return Fit.LOOSE
+    return Fit.LOOSE if "prompt" in content and ("completion" in content or "chosen" in content) else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -68,3 +69,6 @@ def _message(index: int, item: object) -> Message:
         raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with role and content")
     role = str(item.get("role"))
     return {**item, "role": ROLES.get(role.lower(), role)}
+
+
+FORMAT = LogFormat("hf", looks, parse)

@@ -11,6 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -18,9 +19,11 @@ ANSWERS = ("choices", "response", "completion", "output", "answer")
 """Keys of an answer beside the messages."""
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a chat, or a request with its response; not a row of preferences."""
-    return "chosen" not in content and _has_messages(content)
+    if _has_messages(content):
+        return Fit.GUESS if "chosen" in content else Fit.CLOSE
+    return Fit.GUESS if "messages" in content else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -52,3 +55,6 @@ def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Mess
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []
     return next((answer for key in ANSWERS if (answer := output_messages({key: content.get(key)}))), [])
+
+
+FORMAT = LogFormat("openai", looks, parse)
