@@ -83,8 +83,8 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT=COLUMN,…",
-        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label. "
-        "label=NAME:bad says that yes, true and 1 mark a fault there.",
+        help="Columns of a table by field: conversation, role, content, question, answer, messages, time, documents, id, label. "
+        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there.",
     ),
 ]
 AnswerOption = Annotated[

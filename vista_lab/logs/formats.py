@@ -12,6 +12,7 @@ from typing import Literal
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
 from vista_lab.logs import readers
+from vista_lab.logs.paths import messages_told
 from vista_lab.logs.payloads import decode_json
 from vista_lab.logs.readers import csv as tables
 from vista_lab.logs.readers.csv import Columns
@@ -52,7 +53,8 @@ def _format(path: Path, value: LogValue) -> LogFormat:
         if isinstance(content, Mapping)
         else f"the value {str(content)[:80]!r}"
     )
-    raise InputError(f"{path} {value.place} has {shown}: no known format. {_help()}")
+    hint = messages_told(content)
+    raise InputError(f"{path} {value.place} has {shown}: no known format. {hint and f'{hint}. '}{_help()}")
 
 
 def _help() -> str:

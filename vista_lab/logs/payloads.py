@@ -109,7 +109,9 @@ def tool_documents(output: object) -> list[object]:
     """The texts of a tool's output, as documents, or its data as JSON."""
     data = decode(output)
     texts: list[object] = [text for message in output_messages(data) if (text := message_text(message))]
-    return texts or ([json.dumps(data, ensure_ascii=False)] if isinstance(data, list | Mapping) and _has_data(data) else [])
+    return texts or (
+        [json.dumps(data, ensure_ascii=False)] if isinstance(data, list | Mapping) and _has_data(data) else []
+    )
 
 
 def _has_data(value: object) -> bool:
