@@ -133,7 +133,7 @@ def evidence(given: object, field: str) -> list[object]:
 
 
 def _evidence_item(item: Any, field: str, number: int, items: Sequence[Any]) -> list[object]:
-    if item is None or item == "" or item == {} or item == []:
+    if item is None or item == {} or item == [] or (isinstance(item, str) and not item.strip()):
         return []
     found: list[object] = [item] if isinstance(item, str) else documents_in(item)
     if found:

@@ -199,6 +199,10 @@ class Omission:
     where: str = ""
 
 
+UNANSWERED = "there is no assistant turn to judge"
+"""The omission of a conversation without an answer."""
+
+
 @dataclass(frozen=True)
 class LoggedConversation:
     """A conversation of a log or of a data set.

@@ -9,7 +9,7 @@ from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Role
 from vista_lab.logs.payloads import CONTENTS, Message, may_be_read, part_text, plain
-from vista_lab.logs.source import LoggedConversation, Omission
+from vista_lab.logs.source import UNANSWERED, LoggedConversation, Omission
 
 SILENT: Message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
 """An assistant's message that says nothing, and is no turn."""
@@ -45,7 +45,7 @@ def logged(
         silent = next((omission for omission in told if omission.what == EMPTY), None)
         if silent is not None:
             raise InputError(f"{silent.where} has no text, and there is no other answer")
-        told.append(Omission("there is no assistant turn to judge"))
+        told.append(Omission(UNANSWERED))
     return LoggedConversation(conversation, {}, line, omissions=tuple(told))
 
 

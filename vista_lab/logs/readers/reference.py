@@ -15,7 +15,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 from vista_lab.logs.registry import LogFormat
-from vista_lab.logs.source import LoggedConversation, LogValue, TurnGold
+from vista_lab.logs.source import UNANSWERED, LoggedConversation, LogValue, Omission, TurnGold
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
 
@@ -39,10 +39,14 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     if not isinstance(value.content, list):
         raise InputError(f"is {type(value.content).__name__}; a conversation of this format is a list of turns")
+    if not value.content:
+        raise InputError("has no turns")
     labels: dict[str, Label] = {}
     turns = [_turn(index, turn, labels) for index, turn in enumerate(value.content)]
     conversation = Conversation(turns=tuple(turns), id=_identity(value, value.content))
-    return LoggedConversation(conversation, labels, value.line, _gold(value.content))
+    answered = any(turn.role is Role.ASSISTANT for turn in turns)
+    omissions = () if answered else (Omission(UNANSWERED),)
+    return LoggedConversation(conversation, labels, value.line, _gold(value.content), omissions=omissions)
 
 
 def _gold(turns: list[Any]) -> dict[int, TurnGold]:
