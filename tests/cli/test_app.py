@@ -17,8 +17,7 @@ from vista_guard.cli import app
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError, VistaGuardError
 from vista_guard.types import TurnReport
-from vista_lab.evaluate.replay import Claims, Format
-from vista_lab.logs.formats import LogFormat
+from vista_lab.evaluate.replay import Claims
 from vista_lab.runs.loop import ClaimsMode
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +42,6 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_choices_are_those_of_the_evaluation() -> None:
-    assert set(get_args(Format)) == {"auto", *LogFormat}
     assert set(get_args(Claims)) == set(ClaimsMode)
 
 

@@ -18,8 +18,10 @@ from vista_guard.cli.common import (
     PersonaOption,
     VerifierOption,
     exit_codes,
+    visible,
 )
 from vista_guard.errors import ConfigError
+from vista_lab.logs.readers import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,20 +31,8 @@ if TYPE_CHECKING:
     from vista_lab.metrics.labels import ReplaySummary
     from vista_lab.policies.against import Against
 
-Format = Literal[
-    "auto",
-    "reference",
-    "openai",
-    "sharegpt",
-    "langsmith",
-    "langfuse",
-    "openinference",
-    "openai-evals",
-    "azure",
-    "hf",
-    "csv",
-]
 Claims = Literal["given", "judge"]
+Answer = Literal["chosen", "rejected"]
 
 FirstPolicyOption = Annotated[
     str,
@@ -84,12 +74,22 @@ ClaimsOption = Annotated[
         help="given: judge the log's own claims, only in turns that have some. judge: ignore them and judge every turn."
     ),
 ]
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help=f"Format of the log; auto detects it. Formats: {', '.join(names())}."
+    ),
+]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT=COLUMN,…",
-        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label.",
+        help="Columns of a table by field: conversation, role, content, question, answer, messages, time, documents, id, label. "
+        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there.",
     ),
+]
+AnswerOption = Annotated[
+    Answer, typer.Option(help="Answer to judge in rows of preferences, which have a chosen and a rejected one.")
 ]
 CacheOption = Annotated[
     Path | None,
@@ -121,8 +121,9 @@ def replay(
     persona: PersonaOption = None,
     claims: ClaimsOption = "judge",
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
-    log_format: Annotated[Format, typer.Option("--format", help="Format of the log; auto detects it.")] = "auto",
+    log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
+    answer: AnswerOption = "chosen",
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Judge only the first N conversations.  [default: all]")
     ] = None,
@@ -156,6 +157,7 @@ def replay(
                 log_format=log_format,
                 limit=limit,
                 columns=mapped,
+                answer=answer,
                 against=comparison,
             )
     raise typer.Exit(code)
@@ -224,9 +226,10 @@ def run(
     *,
     claims: Claims = "judge",
     concurrency: int = 4,
-    log_format: Format = "auto",
+    log_format: str = "auto",
     limit: int | None = None,
     columns: Columns | None = None,
+    answer: Answer = "chosen",
     against: Against | None = None,
 ) -> int:
     """Replays with the given guard and closes it. Progress goes to stderr, the summary to stdout.
@@ -242,14 +245,16 @@ def run(
     from rich.console import Console
 
     from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
-    from vista_lab.logs.formats import LogFormat, open_entries
+    from vista_lab.logs.formats import named, open_entries
+    from vista_lab.logs.notes import ReadingNotes
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.runs.replaying import replay
     from vista_lab.tables.terminal import summary_table
 
-    named = None if log_format == "auto" else LogFormat(log_format)
-    opened = open_entries(log, named, columns)
-    entries: Iterator[LoggedConversation | BrokenEntry] = islice(opened.entries, limit)
+    chosen = None if log_format == "auto" else named(log_format)
+    opened = open_entries(log, chosen, columns, answer)
+    notes = ReadingNotes()
+    entries: Iterator[LoggedConversation | BrokenEntry] = notes.listening(islice(opened.entries, limit))
     if against is not None:
         against.check(guard.parts.judge.info)
         entries = against.heard.listening(entries)
@@ -279,12 +284,21 @@ def run(
         "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
     )
     Console(highlight=False).print(summary_table(summary, judged_by))
+    for line in notes.labels_told():
+        typer.echo(visible(line))
+    for line in notes.told():
+        typer.echo(visible(line), err=True)
     tell_unchecked(summary, out)
     code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
     if code is not None:
         return code
     if against is not None:
         against.show(out)
-    if summary.broken:
+    if not notes.turns:
+        typer.echo(
+            f"{visible(str(log))} has no assistant turn to judge; docs/replay.md has an example of each format",
+            err=True,
+        )
+    if summary.broken or not notes.turns:
         return WRONG_INPUT
     return FAILED if summary.judged_nothing else 0

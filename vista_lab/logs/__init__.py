@@ -1,5 +1,5 @@
 """Reads logged conversations of many tools.
 
-`formats.read_log` recognises the format and yields conversations; each format has a module with `parse` and
-`looks_like_it`. `source` reads files, rows and archives; `threads` puts messages of a trace in order.
+`formats.read_log` recognises the format and yields conversations. Each format is a module of `readers`, which `registry` finds.
+`source` reads files, rows and archives; `talks` makes conversations of messages; `threads` puts messages of a trace in order.
 """

@@ -3,66 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
-from vista_lab.logs import (
-    azure,
-    columns,
-    huggingface,
-    langfuse,
-    langsmith,
-    openai_evals,
-    openai_messages,
-    openinference,
-    reference,
-    sharegpt,
-)
-from vista_lab.logs import columns as tables
-from vista_lab.logs.columns import Columns
+from vista_lab.logs import readers
+from vista_lab.logs.paths import messages_told
 from vista_lab.logs.payloads import decode_json
+from vista_lab.logs.readers import csv as tables
+from vista_lab.logs.readers.csv import Columns
+from vista_lab.logs.readers.reference import NO_DOCUMENT
+from vista_lab.logs.registry import Entries, LogFormat, Parse, best, named
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
 """Broken lines at the start after which a file is rejected."""
-
-
-class LogFormat(StrEnum):
-    """The formats of logs."""
-
-    REFERENCE = "reference"
-    OPENAI = "openai"
-    SHAREGPT = "sharegpt"
-    LANGSMITH = "langsmith"
-    LANGFUSE = "langfuse"
-    OPENINFERENCE = "openinference"
-    OPENAI_EVALS = "openai-evals"
-    AZURE = "azure"
-    HF = "hf"
-    CSV = "csv"
-
-
-LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
-    (LogFormat.LANGSMITH, langsmith.looks_like_it),
-    (LogFormat.OPENINFERENCE, openinference.looks_like_it),
-    (LogFormat.LANGFUSE, langfuse.looks_like_it),
-    (LogFormat.OPENAI_EVALS, openai_evals.looks_like_it),
-    (LogFormat.AZURE, azure.looks_like_it),
-    (LogFormat.OPENAI, openai_messages.looks_like_it),
-    (LogFormat.SHAREGPT, lambda content: _has_speakers(content.get("conversations"))),
-    (LogFormat.HF, huggingface.looks_like_it),
-    (LogFormat.SHAREGPT, lambda content: "conversations" in content),
-    (LogFormat.OPENAI, lambda content: "messages" in content),
-    (LogFormat.CSV, columns.looks_like_it),
-)
-"""Recognisers of formats, the most specific first."""
 
 
 def detect(path: Path) -> LogFormat:
@@ -84,54 +44,36 @@ def recognise(path: Path, found: Iterable[LogValue | BrokenEntry]) -> LogFormat:
 
 
 def _format(path: Path, value: LogValue) -> LogFormat:
+    found = best(value.content)
+    if found is not None:
+        return found
     content = value.content
-    if isinstance(content, list):
-        return LogFormat.REFERENCE
-    shown = f"the value {str(content)[:80]!r}"
-    if isinstance(content, Mapping):
-        found = next((name for name, looks_like_it in LOOKS if looks_like_it(content)), None)
-        if found is not None:
-            return found
-        shown = f"the keys {', '.join(map(str, content))[:80]}"
-    raise InputError(f"{path} {value.place} has {shown}: no known format. {_help()}")
-
-
-def _has_speakers(turns: object) -> bool:
-    return isinstance(turns, list) and bool(turns) and isinstance(turns[0], Mapping) and "from" in turns[0]
+    shown = (
+        f"the keys {', '.join(map(str, content))[:80]}"
+        if isinstance(content, Mapping)
+        else f"the value {str(content)[:80]!r}"
+    )
+    hint = messages_told(content)
+    raise InputError(f"{path} {value.place} has {shown}: no known format. {hint and f'{hint}. '}{_help()}")
 
 
 def _help() -> str:
     return (
-        f"The formats are {', '.join(LogFormat)}: name one with --format, or say which column of a table holds what with "
+        f"The formats are {', '.join(readers.names())}: name one with --format, or say which column of a table holds what with "
         "--columns (docs/replay.md has an example of each)"
     )
 
 
-Parse = Callable[[LogValue], LoggedConversation]
-"""Turns one value of a log into a conversation."""
-
-Entries = Iterator[LoggedConversation | BrokenEntry]
-
-PARSERS: Mapping[LogFormat, Parse] = {
-    LogFormat.REFERENCE: reference.parse,
-    LogFormat.OPENAI: openai_messages.parse,
-    LogFormat.SHAREGPT: sharegpt.parse,
-    LogFormat.OPENAI_EVALS: openai_evals.parse,
-    LogFormat.AZURE: azure.parse,
-    LogFormat.HF: huggingface.parse,
-}
-"""Formats in which each value is a conversation."""
-
-GATHERERS: Mapping[LogFormat, Callable[[Iterable[LogValue | BrokenEntry], str], Entries]] = {
-    LogFormat.LANGSMITH: langsmith.read,
-    LogFormat.LANGFUSE: langfuse.read,
-    LogFormat.OPENINFERENCE: openinference.read,
-    LogFormat.CSV: tables.read,
-}
-"""Formats that spread a conversation over several values, anywhere in the file: they are read to the end first."""
+Preference = Literal["chosen", "rejected"]
+"""The answer of a row of preferences that is judged."""
 
 
-def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: Columns | None = None) -> Entries:
+def read_log(
+    path: Path,
+    log_format: LogFormat | Parse | None = None,
+    columns: Columns | None = None,
+    answer: Preference = "chosen",
+) -> Entries:
     """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
     Every conversation has a unique id: one without gets its line's name, and one that repeats an earlier id gets `#2`,
@@ -143,6 +85,7 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         log_format: the format, or a function that turns each value into a conversation; detected when None. The function
             raises `InputError` for a value that it cannot read, which then becomes a `BrokenEntry`.
         columns: map of a table's columns; the log is then read as a table.
+        answer: of rows of preferences, with `chosen` and `rejected` answers, the one that is read.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -157,13 +100,13 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         ConfigError: `columns` is given with a format other than csv, or the library for Parquet is missing.
     """
     taken: set[str] = set()
-    for entry in _entries(path, log_format, columns):
+    for entry in _entries(path, log_format, columns, answer):
         yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
 
 def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
     """Number of entries that `read_log` yields, including broken ones. Reads the log once, parsing only if needed."""
-    if columns is None and path.is_file() and (log_format or detect(path)) in PARSERS:
+    if columns is None and path.is_file() and (log_format or detect(path)).parse is not None:
         return count_values(path)
     return sum(1 for _ in read_log(path, log_format, columns))
 
@@ -181,13 +124,18 @@ class OpenedLog:
     hints: list[str]
 
 
-def open_entries(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> OpenedLog:
+def open_entries(
+    path: Path,
+    log_format: LogFormat | None = None,
+    columns: Columns | None = None,
+    answer: Preference = "chosen",
+) -> OpenedLog:
     """Opens a log, whose entries are as of `read_log`. It is parsed once; a long one is also counted before.
 
     Raises:
         InputError, ConfigError: as `read_log`.
     """
-    entries = read_log(path, log_format, columns)
+    entries = read_log(path, log_format, columns, answer)
     first = list(islice(entries, FIRST))
     total = len(first) if len(first) < FIRST else count(path, log_format, columns)
     return OpenedLog(total, chain(first, entries), evidence_seen(path, first))
@@ -226,7 +174,7 @@ def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:
         for name, value in content.items():
             inner = f"{place}.{name}".lstrip(".")
             text = next(_strings(value), "").strip() if _EVIDENCE.search(str(name)) else ""
-            if text and text.lower() not in reference.NO_DOCUMENT:
+            if text and text.lower() not in NO_DOCUMENT:
                 yield inner, text
             else:
                 yield from _texts(decode_json(value), inner)
@@ -241,19 +189,31 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None) -> Entries:
-    items = values(path)
+def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None, answer: Preference) -> Entries:
+    items = values(path) if answer == "chosen" else (_rejected(value, path) for value in values(path))
     if columns is not None:
-        if log_format not in (None, LogFormat.CSV):
+        if log_format not in (None, tables.FORMAT):
             raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")
         return _storable(tables.read(items, str(path), columns), path)
     if log_format is None:
         head = list(_head(items))
         log_format, items = recognise(path, head), chain(head, items)
-    if isinstance(log_format, LogFormat) and log_format in GATHERERS:
-        return _storable(GATHERERS[log_format](items, str(path)), path)
-    parse = log_format if callable(log_format) else PARSERS[log_format]
-    return _parse(items, parse, str(path))
+    if not isinstance(log_format, LogFormat):
+        return _parse(items, log_format, str(path))
+    if log_format.parse is not None:
+        return _parse(items, log_format.parse, str(path))
+    assert log_format.gather is not None, log_format.name
+    return _storable(log_format.gather(items, str(path)), path)
+
+
+def _rejected(value: LogValue | BrokenEntry, path: Path) -> LogValue | BrokenEntry:
+    """A row of preferences with its rejected answer in the place of the chosen one."""
+    if isinstance(value, BrokenEntry) or not isinstance(value.content, Mapping):
+        return value
+    if not value.content.get("rejected"):
+        return BrokenEntry(f"{path} {value.place}", "has no rejected answer; leave out --answer to judge what it has")
+    rest = {key: cell for key, cell in value.content.items() if key != "rejected"}
+    return replace(value, content={**rest, "chosen": value.content["rejected"]})
 
 
 def _parse(items: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
@@ -312,5 +272,6 @@ __all__ = [
     "TurnGold",
     "count",
     "detect",
+    "named",
     "read_log",
 ]

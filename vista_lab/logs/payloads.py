@@ -6,9 +6,11 @@ Messages come out in OpenAI's chat format, documents as `to_document` takes them
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json
 
 Message = dict[str, Any]
@@ -24,27 +26,58 @@ ROLES = {
 
 HISTORIES = ("chat_history", "history", "conversation_history")
 QUESTIONS = ("input", "question", "query", "user_input", "human_input", "prompt", "user", "request", "text", "content")
+WHOLES = (
+    *("messages", "message", "new_message", "contents", "candidates"),
+    *("generations", "choices", "outputs", "prompts"),
+)
+"""Keys of messages."""
+FIRST_ONLY = ("candidates", "generations", "choices", "prompts")
+"""Keys of several answers to one call, of which the first is the delivered one."""
+SYSTEMS = ("system_instruction", "systemInstruction")
 ANSWERS = (
     *("output", "answer", "response", "result", "output_text"),
     *("completion", "generation", "reply", "text", "content"),
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
-LISTS = ("documents", "output", "results", "docs", "nodes", "matches")
+LISTS = ("documents", "output", "results", "docs", "nodes", "matches", "contexts", "passages", "chunks")
 """Keys of a retriever's results."""
 WRAPPERS = ("document", "node", "chunk")
 """Keys of a document beside its score."""
+JSON_STARTS = ("{", "[", '"')
 CALLS = ("tool_use", "tool_call", "function_call")
-RESULTS = ("tool_result", "function_call_output")
+RESPONSES = ("function_response", "functionResponse")
+RESULTS = ("tool_result", "function_call_output", "tool_call_response")
 """Types of parts and items that are tool calls and tool results."""
+THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+"""Types of parts that are not part of the answer."""
+PART_TEXTS = ("text", "refusal", "transcript")
+"""Keys of a content part's text, whatever its type."""
+TEXT_VALUES = ("value", "content")
+"""Further keys of a text part's text."""
+CONTENTS = ("content", "parts", "text")
+"""Keys of a message's content."""
+OUTCOMES = ("content", "output", "tool_result", "result", "response")
+"""Keys of what a tool answered."""
 
 
 def decode_json(value: object) -> object:
-    """Decodes JSON that is stored as a text, as in Parquet, CSV and attributes of spans; other values stay as they are."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+    """Decodes JSON that is stored as a text, once or several times over, as in Parquet, CSV and traces; else the value itself."""
+    while isinstance(value, str) and value.lstrip()[:1] in JSON_STARTS:
         try:
-            return read_json(value)
+            value = read_json(value)
         except ValueError:
-            return value
+            break
+    return value
+
+
+def decode(value: object) -> object:
+    """As `decode_json`, and mappings as Python prints them, which some tracers store."""
+    value = decode_json(value)
+    if isinstance(value, str) and value.startswith(("{'", "[{'")):
+        try:
+            return literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            pass
     return value
 
 
@@ -73,8 +106,43 @@ def documents_in(given: object) -> list[object]:
 
 
 def tool_documents(output: object) -> list[object]:
-    """The texts of a tool's output, as documents."""
-    return [text for message in output_messages(output) if (text := message_text(message))]
+    """The texts of a tool's output, as documents, or its data as JSON."""
+    data = decode(output)
+    texts: list[object] = [text for message in output_messages(data) if (text := message_text(message))]
+    return texts or (
+        [json.dumps(data, ensure_ascii=False)] if isinstance(data, list | Mapping) and _has_data(data) else []
+    )
+
+
+def _has_data(value: object) -> bool:
+    if isinstance(value, list | Mapping):
+        return any(map(_has_data, value.values() if isinstance(value, Mapping) else value))
+    return value is not None and value != ""
+
+
+def evidence(given: object, field: str) -> list[object]:
+    """The documents of a field that is known to hold them: a text, texts, mappings with text, also with citations.
+
+    Raises InputError if the field holds something and no document can be read from a part of it; names both.
+    """
+    content = decode_json(given)
+    if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
+        content = content["citations"]
+    items = content if isinstance(content, list) else [content]
+    return [document for number, item in enumerate(items, 1) for document in _evidence_item(item, field, number, items)]
+
+
+def _evidence_item(item: Any, field: str, number: int, items: Sequence[Any]) -> list[object]:
+    if item is None or item == {} or item == [] or (isinstance(item, str) and not item.strip()):
+        return []
+    found: list[object] = [item] if isinstance(item, str) else documents_in(item)
+    if found:
+        return found
+    expected = f"expected a text, or a mapping with its text under one of {', '.join(TEXTS)}"
+    if isinstance(item, int | float):
+        raise InputError(f"has numbers in {field} ({len(items)}, such as {item}), maybe ids of tokens; {expected}")
+    keys = f" with the keys {', '.join(map(str, item))[:80]}" if isinstance(item, Mapping) else ""
+    raise InputError(f"has no text in item {number} of {field}, a {type(item).__name__}{keys}; {expected}")
 
 
 def message_text(message: Message) -> str:
@@ -82,20 +150,37 @@ def message_text(message: Message) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | Mapping))
-    return "\n".join(str(text or "") for text in texts)
+    return "\n".join(text for part in parts if (text := part_text(part)))
+
+
+def part_text(part: object) -> str | None:
+    """The text of a content part; None for a picture, a tool's call or result, a model's thoughts, and an unknown part."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or not may_be_read(part):
+        return None
+    kind = part.get("type")
+    keys = (*PART_TEXTS, *TEXT_VALUES) if kind is None or "text" in str(kind) else PART_TEXTS
+    # OpenAI's Assistants wrap the text: {"type": "text", "text": {"value": "…", "annotations": []}}.
+    texts = (one.get("value") if isinstance(one := part.get(key), Mapping) else one for key in keys)
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def may_be_read(part: Mapping[str, Any]) -> bool:
+    """True unless the content part is a tool's call or result, or a model's thoughts."""
+    return part.get("type") not in (*CALLS, *RESULTS, *THOUGHTS)
 
 
 def _messages(value: object, role: str, keys: Sequence[str]) -> list[Message]:
-    content = decode_json(value)
+    content = decode(value)
     if isinstance(content, str):
         return [{"role": role, "content": content}] if content.strip() else []
     if isinstance(content, list):
         return _messages_of(content, role, keys)
     if not isinstance(content, Mapping):
         return []
-    if (message := _message(content, role)) is not None:
-        return [message]
+    if (messages := _message(content, role)) is not None:
+        return messages
     if content.get("type") == "reasoning":  # not part of the answer
         return []
     return _in_mapping(content, role, keys)
@@ -117,14 +202,14 @@ def _first(items: object) -> object:
 
 
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
-    for whole in ("messages", "message", "generations", "choices", "outputs", "prompts"):
+    for whole in WHOLES:
         inner = content.get(whole)
-        if whole in ("generations", "choices", "prompts"):
+        if whole in FIRST_ONLY:
             inner = _first(decode_json(inner))
         if inner and (messages := _messages(_first(inner) if whole == "generations" else inner, role, keys)):
-            return messages
-    if "args" in content and "kwargs" in content:  # a decorated function's call, as Langfuse writes it down
-        return _messages(content["kwargs"], role, keys) or _messages(_first(content["args"]), role, keys)
+            return [*_beside(content), *messages]
+    if "args" in content and content.keys() <= {"args", "kwargs"}:  # a function's call, as tracers write it down
+        return _messages(content.get("kwargs"), role, keys) or _messages(_first(content["args"]), role, keys)
     past = next((_messages(content[key], "user", QUESTIONS) for key in HISTORIES if content.get(key)), [])
     for key in keys:
         if messages := _messages(content.get(key), role, keys):
@@ -133,8 +218,17 @@ def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> l
     return [*past, {"role": role, "content": values[0]}] if len(content) == 1 and values else []
 
 
-def _message(content: Mapping[str, Any], role: str) -> Message | None:
-    """Reads one message, by its role or LangChain's type; None for another mapping."""
+def _beside(content: Mapping[str, Any]) -> list[Message]:
+    """Gemini's system instruction beside the contents, and the calls of functions beside the candidates."""
+    config = content.get("config")
+    places = (content, config if isinstance(config, Mapping) else {})
+    system = next((place[key] for place in places for key in SYSTEMS if place.get(key)), None)
+    told = [{**one, "role": "system"} for one in _messages(system, "system", QUESTIONS)]
+    return [*told, *_messages(content.get("automatic_function_calling_history"), "user", QUESTIONS)]
+
+
+def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
+    """Reads one message, by its role or LangChain's type, and tool results in it; None for another mapping."""
     if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
         path = content.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
@@ -143,49 +237,102 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
         # An unknown role stays, so that the reader of the messages can report it.
-        return _plain(content, ROLES.get(content["role"].lower(), content["role"]))
+        return plain(content, ROLES.get(content["role"].lower(), content["role"]))
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}]
     if content.get("type") in RESULTS:
-        return _answer_of_tools([content])
+        return [_tool_answer(content)]
     kind = str(content.get("type") or "").lower().removesuffix("chunk").removesuffix("message")
     if kind in ROLES and "content" in content:
-        return _plain(content, ROLES[kind])
+        return plain(content, ROLES[kind])
+    if isinstance(content.get("parts"), list):
+        return plain(content, role)
     if isinstance(content.get("message"), Mapping):  # a generation of LangChain, a choice of OpenAI
         return _message(content["message"], role)
     return None
 
 
-def _plain(content: Mapping[str, Any], role: str) -> Message:
+def plain(content: Mapping[str, Any], role: str) -> list[Message]:
+    """A message in OpenAI's format, after the tool results that are parts of it. Definitions of tools are none."""
     fields = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
     extra = content.get("additional_kwargs")
     if "tool_calls" not in fields and isinstance(extra, Mapping) and extra.get("tool_calls"):
         fields["tool_calls"] = extra["tool_calls"]
-    text = content.get("content")
-    parts = [part for part in text if isinstance(part, Mapping)] if isinstance(text, list) else []
-    calls = [part for part in parts if part.get("type") in CALLS]
+    text = next((content[key] for key in CONTENTS if content.get(key) is not None), None)
+    if isinstance(text, list):
+        text = [_part(part) for part in text]
+    parts = text if isinstance(text, list) else []
+    calls = [part for part in parts if isinstance(part, Mapping) and part.get("type") in CALLS]
     if calls and "tool_calls" not in fields:
         fields["tool_calls"] = calls
-    results = [part for part in parts if part.get("type") in RESULTS]
-    if role == "user" and results and len(results) == len(parts):  # tool results in Anthropic's format
-        return _answer_of_tools(results)
-    if role == "tool" and not isinstance(text, str | list | None):
-        text = json.dumps(text, ensure_ascii=False)
-    return {"role": role, "content": text, **fields}
+    results = [part for part in parts if isinstance(part, Mapping) and part.get("type") in RESULTS]
+    if results and role != "tool":
+        rest = [part for part in parts if part not in results]
+        own = [{"role": role, "content": rest, **fields}] if rest else []
+        return [*map(_tool_answer, results), *own]
+    if role == "tool":
+        data = decode_json(text)
+        if _functions(data, with_arguments=True):
+            return [{"role": "assistant", "content": None, "tool_calls": data if isinstance(data, list) else [data]}]
+        if _functions(data, with_arguments=False):
+            return []
+        text = _tool_text(text)
+    return [{"role": role, "content": text, **fields}]
 
 
-def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
-    """Joins tool results into one tool message."""
-    texts = []
-    for part in results:
-        answer = part.get("content", part.get("output", part.get("tool_result")))
-        is_text = isinstance(answer, str | list)
-        texts.append(message_text({"content": answer}) if is_text else json.dumps(answer, ensure_ascii=False))
-    ids = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
-    call = next(filter(None, ids), None)
-    message: Message = {"role": "tool", "content": "\n".join(texts)}
-    return {**message, "tool_call_id": call} if call else message
+def _part(part: Any) -> Any:
+    """A content part; Gemini's calls and results of functions in the form of the others."""
+    if not isinstance(part, Mapping):
+        return part
+    for names, kind in ((("function_call", "functionCall"), "tool_call"), (RESPONSES, "tool_result")):
+        inner = next((part[name] for name in names if isinstance(part.get(name), Mapping)), None)
+        if inner is not None:
+            return {**inner, "type": kind}
+    return {**part, "type": "thinking"} if part.get("thought") is True else part
+
+
+def _functions(data: object, *, with_arguments: bool) -> bool:
+    """True for calls of functions, or for definitions of functions, that come as a tool's message."""
+    items = data if isinstance(data, list) else [data]
+    return bool(items) and all(_is_function(item, with_arguments) for item in items)
+
+
+def _is_function(item: object, with_arguments: bool) -> bool:
+    inner = item.get("function") if isinstance(item, Mapping) and item.get("type") == "function" else None
+    return isinstance(inner, Mapping) and "name" in inner and ("arguments" in inner) is with_arguments
+
+
+def _tool_text(content: object) -> str | list[Any] | None:
+    """What a tool answered: its text, or its data as JSON."""
+    if content is None or isinstance(content, str):
+        inner = decode_json(content)
+        return inner if isinstance(inner, str) else content
+    parts = content if isinstance(content, list) else [content]
+    texts = [_result_text(part) if _is_result(part) else part_text(part) for part in parts]
+    if all(text is not None for text in texts) and not _has_more(parts):
+        return "\n".join(str(text) for text in texts)
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _has_more(parts: Sequence[object]) -> bool:
+    """True if a part has data beside its text, such as a title."""
+    return any(isinstance(part, Mapping) and "type" not in part and len(part) > 1 for part in parts)
+
+
+def _is_result(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in RESULTS
+
+
+def _tool_answer(part: Mapping[str, Any]) -> Message:
+    """A tool's result as a message."""
+    call = next(filter(None, (part.get(key) for key in ("tool_use_id", "call_id", "tool_call_id", "id"))), None)
+    message: Message = {"role": "tool", "content": _result_text(part)}
+    return {**message, "tool_call_id": call if isinstance(call, str) else json.dumps(call)} if call else message
+
+
+def _result_text(part: Any) -> str:
+    return str(_tool_text(next((part[key] for key in OUTCOMES if part.get(key) is not None), None)) or "")
 
 
 def _document_text(content: Mapping[str, Any]) -> str | None:

@@ -187,6 +187,20 @@ class TurnGold:
     intervals resample whole groups. If empty, its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences, if the data set judges those; the whole turn stays their context."""
+    why: str = field(default="", compare=False, repr=False)
+    """What says that the label means `positive`, if its word alone doesn't."""
+
+
+@dataclass(frozen=True)
+class Omission:
+    """Something that a reader of a log saw and left out: `what` it is, and `where` in the entry."""
+
+    what: str
+    where: str = ""
+
+
+UNANSWERED = "there is no assistant turn to judge"
+"""The omission of a conversation without an answer."""
 
 
 class Task(StrEnum):
@@ -217,6 +231,7 @@ class LoggedConversation:
     every_turn: bool = field(default=False, compare=False)
     topic: str = ""
     """Title of the Wikipedia page that the conversation is about, if the data set has one."""
+    omissions: tuple[Omission, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

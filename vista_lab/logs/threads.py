@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, message_text
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, broken_entry
+from vista_lab.logs.payloads import Message, decode_json, message_text
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, broken_entry
+from vista_lab.logs.talks import logged
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -44,6 +44,7 @@ class Span:
     documents: Sequence[object] = ()
     source: str = ""
     line: int | None = None
+    omissions: Sequence[Omission] = ()
 
     @property
     def order(self) -> datetime:
@@ -61,6 +62,7 @@ class Exchange:
     answered: Sequence[Message]
     source: str
     line: int | None
+    omissions: Sequence[Omission] = ()
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,8 @@ def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversati
         messages = _continue_thread(_continue_thread(messages, one.asked), one.answered)
     first = min(exchanges, key=lambda it: it.line or 0)
     try:
-        return LoggedConversation(to_conversation(messages, conversation_id=name), labels={}, line=first.line)
+        omissions = [omission for exchange in exchanges for omission in exchange.omissions]
+        return logged(messages, name, first.line, omissions=omissions)
     except InputError as exc:
         return BrokenEntry(first.source, f"thread {name}: {exc}")
 
@@ -175,7 +178,29 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
         answered=_with_documents(answered, spans, [*asked, *answered]),
         source=first.source,
         line=first.line,
+        omissions=[omission for span in spans for omission in span.omissions],
     )
+
+
+def missing(
+    what: str, place: str, kind: Kind, inputs: object, outputs: object, documents: Sequence[object]
+) -> list[Omission]:
+    """What a span lacks that it should have: its output, both sides, or the documents of its retriever.
+
+    `what` names the kind of span in the format's words, `place` the span.
+    """
+    if kind is not Kind.OTHER and outputs in (None, ""):
+        return [Omission(f"{what} has no output", place)]
+    if kind is Kind.OTHER and inputs in (None, "") and outputs in (None, ""):
+        return [Omission(f"{what} has neither input nor output", place)]
+    if kind is Kind.RETRIEVER and not documents and not _found_nothing(decode_json(outputs)):
+        return [Omission(f"no document can be read from the output of {what}", place)]
+    return []
+
+
+def _found_nothing(output: object) -> bool:
+    lists = [value for value in output.values() if isinstance(value, list)] if isinstance(output, Mapping) else []
+    return not output or (bool(lists) and not any(lists))
 
 
 def _split_output(asked: Sequence[Message], answered: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
@@ -197,7 +222,7 @@ def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages
     known_texts = {message_text(message).strip() for message in messages if message["role"] == "tool"}
     documents: list[object] = []
     for span in spans:
-        for document in span.documents:
+        for document in (*span.documents, *_told_by_tools(span.inputs), *_told_by_tools(span.outputs)):
             text = str(document["text"] if isinstance(document, dict) else document).strip()
             if text and text not in known_texts:
                 known_texts.add(text)
@@ -207,6 +232,12 @@ def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages
     answers = (index for index, one in enumerate(answered) if one["role"] == "assistant" and _is_spoken(one))
     last = max(answers)
     return [{**one, "documents": documents} if index == last else one for index, one in enumerate(answered)]
+
+
+def _told_by_tools(messages: Sequence[Message]) -> list[str]:
+    """What tools told a model since the last question: history before it grounds earlier answers."""
+    asked = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=-1)
+    return [message_text(one) for one in messages[asked + 1 :] if one["role"] == "tool"]
 
 
 def _continue_thread(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:

@@ -15,7 +15,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.datasets.files import fingerprint
 from vista_lab.datasets.opening import OpenedDataSet, open_dataset, reason
 from vista_lab.datasets.registry import all_datasets, find
-from vista_lab.logs.formats import Columns, LogFormat, read_log
+from vista_lab.logs.formats import Columns, named, read_log
 from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation, Task
 from vista_lab.runs.folder import GoldLine, Rows
 from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
@@ -211,10 +211,7 @@ def of_log(path: Path, log_format: str | None = None, columns: str | None = None
 
     Raises ConfigError if the format or the map is invalid; InputError if the file cannot be read.
     """
-    formats = [member.value for member in LogFormat]
-    if log_format is not None and log_format not in formats:
-        raise ConfigError(f"--format is {log_format!r}; the formats are auto, {', '.join(formats)}")
-    chosen = None if log_format is None else LogFormat(log_format)
+    chosen = None if log_format is None else named(log_format)
     table = None if columns is None else Columns.parse(columns)
     files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}
     return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table), files=files)

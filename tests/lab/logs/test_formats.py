@@ -11,7 +11,8 @@ import pytest
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
-from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, detect, read_log
+from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, detect, named, read_log
+from vista_lab.logs.readers import names
 
 PIER = [
     {"role": "assistant", "utterance": "I love piers.", "retrieved_document": "N/A"},
@@ -90,15 +91,15 @@ def test_reference_with_other_spellings(tmp_path: Path) -> None:
 def test_openai_messages(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     nameless = {"messages": CHAT["messages"]}
-    named = {"id": "", "conversation_id": 4, "messages": []}
-    log.write_text("\n".join(json.dumps(chat) for chat in (CHAT, nameless, named)), encoding="utf-8")
+    empty = {"id": "", "conversation_id": 4, "messages": []}
+    log.write_text("\n".join(json.dumps(chat) for chat in (CHAT, nameless, empty)), encoding="utf-8")
     question, answer = Turn(role=Role.USER, text="?"), Turn(role=Role.ASSISTANT, text="It is 310 m long.")
     document = Document(id="The old pier is 310 m long. #a95f2d70", text="The old pier is 310 m long.")
     grounded = answer.model_copy(update={"documents": (document,)})
     assert list(read_log(log)) == [
         LoggedConversation(Conversation(id="c1", turns=(question, grounded)), {}, 1),
         LoggedConversation(Conversation(id="line-2", turns=(question, answer)), {}, 2),
-        LoggedConversation(Conversation(id="4", turns=()), {}, 3),
+        BrokenEntry(f"{log} line 3", "has no messages"),
     ]
 
 
@@ -119,7 +120,7 @@ def test_sharegpt(tmp_path: Path, as_list: bool) -> None:
 
 @pytest.mark.parametrize(
     ("content", "log_format"),
-    [([PIER], LogFormat.REFERENCE), (CHAT, LogFormat.OPENAI), ([CHAT], LogFormat.OPENAI), (SHARED, LogFormat.SHAREGPT)],
+    [([PIER], named("reference")), (CHAT, named("openai")), ([CHAT], named("openai")), (SHARED, named("sharegpt"))],
 )
 @pytest.mark.parametrize("zipped", [True, False])
 def test_detect_looks_at_content(tmp_path: Path, content: object, log_format: LogFormat, zipped: bool) -> None:
@@ -147,78 +148,76 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
     log.write_text(content, encoding="utf-8")
     with pytest.raises(InputError) as raised:
         detect(log)
-    assert str(raised.value) == (
-        f"{log} {error} The formats are reference, openai, sharegpt, langsmith, langfuse, openinference, openai-evals, azure, "
-        "hf, csv: name one with --format, or say which column of a table holds what with --columns (docs/replay.md has an "
-        "example of each)"
-    )
+    told = str(raised.value)
+    assert told.startswith(f"{log} {error}")
+    assert [name for name in names() if name not in told] == []
 
 
 @pytest.mark.parametrize(
     ("log_format", "entry", "error"),
     [
-        (LogFormat.REFERENCE, {}, "is dict; a conversation of this format is a list of turns"),
+        (named("reference"), {}, "is dict; a conversation of this format is a list of turns"),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "user"}],
             "turn 0 is \"{'role': 'user'}\"; expected a mapping with role and utterance",
         ),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "wizard", "utterance": "x"}],
             "turn 0 has the role 'wizard'; the roles are user, assistant, system, tool",
         ),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "user", "utterance": "x", "retrieved_document": 7}],
             "turn 0 has the retrieved_document '7'; expected a text or texts",
         ),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "assistant", "utterance": "x", "claims": [{"claim_text": "x", "human_judgement": "maybe"}]}],
             "claim t0.c1 has the human_judgement 'maybe'; the judgements are verifiable, verified, out of scope, "
             "contradicted, lacking evidence, abstention",
         ),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "assistant", "utterance": "x", "claims": [7]}],
             "claim 1 of turn 0 is '7'; expected a mapping with claim_text",
         ),
         (
-            LogFormat.REFERENCE,
+            named("reference"),
             [{"role": "assistant", "utterance": "x", "claims": 7}],
             "turn 0 has the claims '7'; expected a list",
         ),
-        (LogFormat.OPENAI, {"messages": 7}, 'is not a chat; expected {"messages": [...]}'),
-        (LogFormat.OPENAI, {"messages": [7]}, "message 0 is 7; expected a mapping with role and content"),
+        (named("openai"), {"messages": 7}, 'is not a chat; expected {"messages": [...]}'),
+        (named("openai"), {"messages": [7]}, "message 0 is 7; expected a mapping with role and content"),
         (
-            LogFormat.SHAREGPT,
+            named("sharegpt"),
             {"conversations": [{"from": "elf", "value": "x"}]},
             "message 0 is from 'elf'; it must be one of human, user, gpt, chatgpt, assistant, model, bot, bing, bard, system, "
             "tool, observation, function_response, function_call",
         ),
         (
-            LogFormat.SHAREGPT,
+            named("sharegpt"),
             {"conversations": [{"from": "human", "value": 7}]},
             "message 0 is \"{'from': 'human', 'value': 7}\"; expected a mapping with from and value",
         ),
         (
-            LogFormat.SHAREGPT,
+            named("sharegpt"),
             [],
             'is not a ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}',
         ),
         (
-            LogFormat.OPENAI,
+            named("openai"),
             {"messages": [{"role": "user", "content": "a\x00b"}]},
             "turn 0 has a NUL character at position 1; remove it",
         ),
         (
-            LogFormat.OPENAI,
+            named("openai"),
             {"id": "\ud800", "messages": []},
             "the conversation's id is '\\ud800': Input should be a valid string, unable to parse raw data as a unicode string",
         ),
         (
-            LogFormat.OPENAI,
+            named("openai"),
             {"messages": [{"role": "assistant", "content": "x", "documents": [{"id": "d", "text": "\x00"}]}]},
             "turn 0: document 'd' has a NUL character at position 0; remove it",
         ),
@@ -227,7 +226,7 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
 def test_a_broken_entry_is_named_and_the_rest_goes_on(
     tmp_path: Path, log_format: LogFormat, entry: object, error: str
 ) -> None:
-    good = {LogFormat.REFERENCE: PIER, LogFormat.OPENAI: CHAT, LogFormat.SHAREGPT: SHARED}[log_format]
+    good = {named("reference"): PIER, named("openai"): CHAT, named("sharegpt"): SHARED}[log_format]
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps([good, entry, good]), encoding="utf-8")
     first, broken, last = read_log(log, log_format)

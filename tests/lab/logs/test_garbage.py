@@ -12,7 +12,8 @@ import pytest
 
 from tests.lab.logs.rows import broken
 from vista_guard.errors import InputError, VistaGuardError
-from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, read_log
+from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, named, read_log
+from vista_lab.logs.registry import formats
 
 NAMES = (
     "id trace_id parent_run_id run_type inputs outputs extra metadata thread_id start_time runs child_runs traceId sessionId",
@@ -63,7 +64,7 @@ def row(draw: random.Random) -> Any:
     return {**value, **draw.choice(SHAPES)} if isinstance(value, dict) else value
 
 
-@pytest.mark.parametrize("log_format", [None, *LogFormat])
+@pytest.mark.parametrize("log_format", [None, *formats()])
 def test_garbage(tmp_path: Path, log_format: LogFormat | None) -> None:
     log, draw, read = tmp_path / "log", random.Random(7), 0
     for _ in range(60):
@@ -71,7 +72,7 @@ def test_garbage(tmp_path: Path, log_format: LogFormat | None) -> None:
         try:
             entries = list(read_log(log, log_format))
         except VistaGuardError:
-            assert log_format in (None, LogFormat.CSV)  # no known format, no known columns
+            assert log_format in (None, named("csv"))  # no known format, no known columns
         else:
             assert all(isinstance(one, BrokenEntry | LoggedConversation) for one in entries)
             read += len(entries)
@@ -79,7 +80,7 @@ def test_garbage(tmp_path: Path, log_format: LogFormat | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "log_format", [LogFormat.LANGSMITH, LogFormat.OPENINFERENCE, LogFormat.AZURE, LogFormat.OPENAI_EVALS]
+    "log_format", [named("langsmith"), named("openinference"), named("azure"), named("openai-evals")]
 )
 def test_a_row_that_is_too_deep(tmp_path: Path, log_format: LogFormat) -> None:
     deep = '{"output":' * 900 + "1" + "}" * 900

@@ -19,7 +19,7 @@ from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langsmith.schemas import Run
 
 from tests.lab.logs.rows import broken, read, run, written
-from vista_lab.logs.formats import LogFormat, detect
+from vista_lab.logs.formats import detect, named
 
 DOCUMENT = {"page_content": "The pier is 310 m long.", "metadata": {"source": "guide.md"}, "type": "Document"}
 LONG = ("assistant", "It is 310 m long.", ("The pier is 310 m long.",))
@@ -44,7 +44,7 @@ def test_traces_of_a_thread_come_together_by_time_in_any_order(tmp_path: Path) -
     ]
     alone = exchange("z", "Hello?", "Hello.", thread=None, at=3)
     log = written(tmp_path / "runs.jsonl", [*rows, *alone])
-    assert detect(log) is LogFormat.LANGSMITH
+    assert detect(log) is named("langsmith")
     found = read(log)
     assert found == {
         "visit": [

@@ -11,7 +11,7 @@ import pytest
 
 from tests.lab.logs.rows import Said, broken, read, written
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, read_log
+from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, named, read_log
 
 PIER = "The pier is 310 m long."
 ASKED: Said = ("user", "How long?", ())
@@ -24,7 +24,7 @@ CHAT = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content
     [
         (
             {"item": {"id": "q1", "context": PIER}, "sample": {"input": CHAT[:1], "output": CHAT[1:], "model": "m"}},
-            LogFormat.OPENAI_EVALS,
+            named("openai-evals"),
             "q1",
         ),
         (
@@ -35,27 +35,27 @@ CHAT = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content
                 "sample": {"output": CHAT[1:]},
                 "results": [],
             },
-            LogFormat.OPENAI_EVALS,
+            named("openai-evals"),
             "4",
         ),
         (
             {"item": {"input": "How long?", "output": "It is 310 m long.", "context": PIER}},
-            LogFormat.OPENAI_EVALS,
+            named("openai-evals"),
             "line-1",
         ),
-        ({"query": "How long?", "response": "It is 310 m long.", "context": PIER}, LogFormat.AZURE, "line-1"),
-        ({"conversation": {"messages": [CHAT[0], {**CHAT[1], "context": PIER}]}}, LogFormat.AZURE, "line-1"),
+        ({"query": "How long?", "response": "It is 310 m long.", "context": PIER}, named("azure"), "line-1"),
+        ({"conversation": {"messages": [CHAT[0], {**CHAT[1], "context": PIER}]}}, named("azure"), "line-1"),
         (
             {"messages": [CHAT[0], {**CHAT[1], "context": {"citations": [{"id": "1", "content": PIER}]}}], "id": "m"},
-            LogFormat.AZURE,
+            named("azure"),
             "m",
         ),
-        ({"conversation_id": "w", "conversation": CHAT, "documents": [PIER]}, LogFormat.HF, "w"),
-        ({"conversations": CHAT, "documents": [PIER]}, LogFormat.HF, "line-1"),
-        ({"prompt": CHAT[:1], "completion": CHAT[1:], "context": PIER}, LogFormat.HF, "line-1"),
-        ({"prompt": "How long?", "completion": "It is 310 m long.", "context": PIER}, LogFormat.HF, "line-1"),
-        ({"messages": CHAT, "documents": [PIER]}, LogFormat.OPENAI, "line-1"),
-        ({"question": "How long?", "answer": "It is 310 m long.", "context": PIER}, LogFormat.CSV, "line-1"),
+        ({"conversation_id": "w", "conversation": CHAT, "documents": [PIER]}, named("hf"), "w"),
+        ({"conversations": CHAT, "documents": [PIER]}, named("hf"), "line-1"),
+        ({"prompt": CHAT[:1], "completion": CHAT[1:], "context": PIER}, named("hf"), "line-1"),
+        ({"prompt": "How long?", "completion": "It is 310 m long.", "context": PIER}, named("hf"), "line-1"),
+        ({"messages": CHAT, "documents": [PIER]}, named("openai"), "line-1"),
+        ({"question": "How long?", "answer": "It is 310 m long.", "context": PIER}, named("csv"), "line-1"),
     ],
 )
 def test_a_row_is_a_conversation(tmp_path: Path, row: dict[str, Any], log_format: LogFormat, name: str) -> None:
@@ -88,27 +88,27 @@ def test_chats_in_parquet(tmp_path: Path) -> None:
 
     log = tmp_path / "train.parquet"
     write_table(Table.from_pylist([{"prompt_id": "p", "prompt": "How long?", "messages": CHAT, "context": PIER}]), log)
-    assert detect(log) is LogFormat.OPENAI
-    assert read(log, LogFormat.HF) == {"p": [ASKED, LONG]}
+    assert detect(log) is named("openai")
+    assert read(log, named("hf")) == {"p": [ASKED, LONG]}
     assert count(log) == 1
 
 
 @pytest.mark.parametrize(
     ("log_format", "row", "error"),
     [
-        (LogFormat.OPENAI_EVALS, {}, 'is not a row of an eval; expected {"item": {…}, "sample": {…}}'),
-        (LogFormat.OPENAI_EVALS, {"item": {}, "sample": {"id": 1}}, "has no answer: its sample has the keys id"),
+        (named("openai-evals"), {}, 'is not a row of an eval; expected {"item": {…}, "sample": {…}}'),
+        (named("openai-evals"), {"item": {}, "sample": {"id": 1}}, "has no answer: its sample has the keys id"),
         (
-            LogFormat.OPENAI_EVALS,
+            named("openai-evals"),
             {"item": {}, "sample": 7},
             "has the sample '7'; expected a mapping with input and output",
         ),
-        (LogFormat.AZURE, {}, 'is not in this format; expected {"query", "response", "context"} or {"messages": […]}'),
-        (LogFormat.AZURE, {"messages": [7]}, "has the message '7'; expected a mapping with role and content"),
-        (LogFormat.HF, {"text": "x"}, "has the keys text; expected messages or conversation, or prompt and completion"),
-        (LogFormat.HF, {"messages": [7]}, "message 0 is '7'; expected a mapping with role and content"),
+        (named("azure"), {}, 'is not in this format; expected {"query", "response", "context"} or {"messages": […]}'),
+        (named("azure"), {"messages": [7]}, "has the message '7'; expected a mapping with role and content"),
+        (named("hf"), {"text": "x"}, "has the keys text; expected messages or conversation, or prompt and completion"),
+        (named("hf"), {"messages": [7]}, "message 0 is '7'; expected a mapping with role and content"),
         (
-            LogFormat.HF,
+            named("hf"),
             {"messages": [{"role": "elf", "content": "x"}]},
             "message 0 has the role 'elf'; the roles are system, developer, user, assistant, tool, function",
         ),
@@ -145,7 +145,7 @@ def test_a_table_with_a_map(tmp_path: Path, zipped: bool) -> None:
 def test_a_table_with_the_usual_names_needs_no_map(tmp_path: Path) -> None:
     log = tmp_path / "talks.tsv"
     log.write_text("session_id\tRole\tText\n1\tuser\tOpen?\n1\tassistant\tYes.\n", encoding="utf-8")
-    assert detect(log) is LogFormat.CSV
+    assert detect(log) is named("csv")
     assert read(log) == {"1": [("user", "Open?", ()), ("assistant", "Yes.", ())]}
 
 
@@ -168,7 +168,7 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
     log.write_bytes(b"\n".join(rows))
     found = broken(log)
     assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
-    assert found[5].startswith("line 9: has the label 'maybe'; it must be one of true, yes, 1, fine, good, faithful")
+    assert found[5].startswith("line 9: has the label 'maybe' in column 'label'; it must be yes, no, true")
     assert [found[0], *found[2:5], *found[6:]] == [
         "line 3: has the id 1 of line 2 again; the first one is used",
         "line 5: has 3 cells, and the header has 6",
@@ -189,7 +189,7 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has the columns a, b"):
         read(log, columns=Columns.parse("question=a"))
     with pytest.raises(ConfigError, match=r"--columns .*azure"):
-        read(log, LogFormat.AZURE, Columns.parse("answer=a"))
+        read(log, named("azure"), Columns.parse("answer=a"))
 
 
 @pytest.mark.parametrize("told", ["", "role", "role=", "wizard=a", "role=a,role=b"])

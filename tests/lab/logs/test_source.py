@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vista_guard.errors import InputError
-from vista_lab.logs.formats import BrokenEntry, LogFormat, LoggedConversation, count, read_log
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation, count, named, read_log
 
 
 def chat(name: str) -> str:
@@ -100,7 +100,7 @@ def test_a_list_that_is_cut_off(tmp_path: Path) -> None:
 def test_an_archive_that_is_cut_off(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl.gz"
     log.write_bytes(gzip.compress("\n".join(map(chat, map(str, range(2000)))).encode())[:-20])
-    entries = read_log(log, LogFormat.OPENAI)
+    entries = read_log(log, named("openai"))
     assert names(islice(entries, 3)) == ["0", "1", "2"]
     with pytest.raises(InputError, match="is a damaged or cut-off gzip archive"):
         list(entries)

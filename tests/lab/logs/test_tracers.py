@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.logs.rows import broken, read, written
-from vista_lab.logs.formats import LogFormat, detect
+from vista_lab.logs.formats import detect, named
 
 SAID = [("user", "How long?", ()), ("assistant", "It is 310 m long.", ("The pier is 310 m long.",))]
 THEN = [("user", "Open?", ()), ("assistant", "Yes.", ())]
@@ -46,7 +46,7 @@ LATER = {"id": "b", "timestamp": "2026-11-02T09:09:00Z", "sessionId": "visit", "
 def test_a_trace_and_a_session(tmp_path: Path) -> None:
     trace = tmp_path / "trace-a.json"
     trace.write_text(json.dumps({**TRACE, "observations": OBSERVATIONS, "scores": []}, indent=1), encoding="utf-8")
-    assert detect(trace) is LogFormat.LANGFUSE
+    assert detect(trace) is named("langfuse")
     assert read(trace) == {"visit": SAID}
     session = tmp_path / "session.json"
     second = {**LATER, "output": {"answer": "Yes."}}
@@ -70,7 +70,7 @@ def test_tables_of_traces(tmp_path: Path) -> None:
         table = csv.DictWriter(file, list(TRACE))
         table.writeheader()
         table.writerows([second, TRACE])
-    assert detect(log) is LogFormat.LANGFUSE
+    assert detect(log) is named("langfuse")
     assert read(log) == {"visit": [SAID[0], (*SAID[1][:2], ()), *THEN]}
 
 
@@ -85,7 +85,7 @@ def test_the_blob_storages_observations(tmp_path: Path) -> None:
 
 def test_a_broken_row_of_langfuse(tmp_path: Path) -> None:
     rows = [{**TRACE, "id": None}, {**TRACE, "observations": [{"type": "SPAN"}]}, TRACE]
-    assert broken(written(tmp_path / "traces.jsonl", rows), LogFormat.LANGFUSE) == [
+    assert broken(written(tmp_path / "traces.jsonl", rows), named("langfuse")) == [
         "line 1: is a trace without an id; it has the keys id, timestamp, sessionId, input, output",
         "line 2: is an observation without id and traceId",
     ]
@@ -141,7 +141,7 @@ def nested(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def test_spans_with_flat_and_with_nested_attributes(tmp_path: Path) -> None:
     flat = written(tmp_path / "spans.jsonl", SPANS)
-    assert detect(flat) is LogFormat.OPENINFERENCE
+    assert detect(flat) is named("openinference")
     assert read(flat) == SPOKEN
     page = tmp_path / "page.json"
     page.write_text(
@@ -177,7 +177,7 @@ def test_a_table_of_spans_as_phoenix_keeps_it(tmp_path: Path) -> None:
     }
     log = tmp_path / "spans.parquet"
     pandas.DataFrame(rows).to_parquet(log)
-    assert detect(log) is LogFormat.OPENINFERENCE
+    assert detect(log) is named("openinference")
     assert read(log) == SPOKEN
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import Row, reader
-from vista_lab.logs.formats import PARSERS, LogFormat, LogValue
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, values
+from vista_lab.logs.readers import reference
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, values
 
 LABELS = {word: TurnGold(word, word == "hallucinated") for word in ("faithful", "hallucinated")}
 TURNS = "turns"
@@ -29,7 +29,7 @@ def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    entry = PARSERS[LogFormat.REFERENCE](LogValue(row.content[TURNS], row.place, row.line))
+    entry = reference.parse(LogValue(row.content[TURNS], row.place, row.line))
     turns = row.parts(TURNS)
     gold = {
         place: _gold(turns[place]) for place, turn in enumerate(entry.conversation.turns) if turn.claims is not None

@@ -10,17 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import Message, decode_json, input_messages, output_messages, tool_documents
+from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages, tool_documents
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
-from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
+from vista_lab.logs.threads import Kind, Span, conversations, missing, moment, spans_of
 
 KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a span, or a page of spans."""
     data = content.get("data")
-    return _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
+    is_span = _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
+    return Fit.EXACT if is_span else Fit.NONE
 
 
 def _is_span(content: Mapping[str, Any]) -> bool:
@@ -61,6 +63,14 @@ def _span(row: object, value: LogValue, source: str) -> Span:
     if identity is None or trace is None:
         raise InputError(f"is not a span: it lacks span_id and trace_id and has {', '.join(map(str, row))[:80]}")
     kind = KINDS.get(str(_first(tree, "attributes.openinference.span.kind", "span_kind") or "").upper(), Kind.OTHER)
+    given, output = (_first(tree, f"attributes.{side}.value") for side in ("input", "output"))
+    inputs = _chat(tree, "input") or input_messages(given)
+    outputs = _chat(tree, "output") or output_messages(output)
+    documents = _documents(tree, kind)
+    name = _first(tree, "attributes.openinference.span.kind", "span_kind") or "unknown"
+    told = missing(
+        f"a span of kind {name}", f"span {identity}", kind, inputs or given, outputs or documents or output, documents
+    )
     parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
     return Span(
         id=str(identity),
@@ -69,11 +79,12 @@ def _span(row: object, value: LogValue, source: str) -> Span:
         thread=None if thread is None else str(thread),
         kind=kind,
         start=moment(_first(tree, "start_time", "startTimeUnixNano", "start_time_unix_nano")),
-        inputs=_chat(tree, "input") or input_messages(_first(tree, "attributes.input.value")),
-        outputs=_chat(tree, "output") or output_messages(_first(tree, "attributes.output.value")),
-        documents=_documents(tree, kind),
+        inputs=inputs,
+        outputs=outputs,
+        documents=documents,
         source=f"{source} {value.place}",
         line=value.line,
+        omissions=told,
     )
 
 
@@ -169,6 +180,8 @@ def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     documents = _decode(
         "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
     )
+    if documents is None and kind is Kind.RETRIEVER:
+        return documents_in(_first(tree, "attributes.output.value"))
     items = [entry.get("document", entry) for entry in map(_tree, documents)] if isinstance(documents, list) else []
     return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
 
@@ -194,3 +207,6 @@ def _first(tree: Mapping[str, Any], *paths: str) -> Any:
         if place is not None and place != "":
             return place
     return None
+
+
+FORMAT = LogFormat("openinference", looks, gather=read)

@@ -13,21 +13,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages
+from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
+from vista_lab.logs.talks import logged
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a conversation or an exchange of this form."""
     if "query" in content and "response" in content:
-        return True
+        return Fit.EXACT
     if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
-        return True
+        return Fit.EXACT
     messages = decode_json(content.get("messages"))
-    return isinstance(messages, list) and any(
-        isinstance(message, Mapping) and "context" in message for message in messages
-    )
+    found = isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
+    return Fit.EXACT if found else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -46,17 +46,7 @@ def parse(value: LogValue) -> LoggedConversation:
     else:
         raise InputError('is not in this format; expected {"query", "response", "context"} or {"messages": […]}')
     identity = value.first_id(content.get("conversation_id"), content.get("id"), chat.get("id"))
-    documents = context_documents(content.get("context"))
-    conversation = to_conversation(chat_messages, conversation_id=identity, documents=documents)
-    return LoggedConversation(conversation, {}, value.line)
-
-
-def context_documents(given: object) -> list[object]:
-    """The documents of a context: a text, texts, or `{"citations": [{"id", "content"}]}`."""
-    content = decode_json(given)
-    if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
-        content = content["citations"]
-    return documents_in([content] if isinstance(content, str) else content)
+    return logged(chat_messages, identity, value.line, documents=evidence(content.get("context"), "context"))
 
 
 def _parts(value: object) -> object:
@@ -68,7 +58,7 @@ def _message(item: object) -> Message:
     if not isinstance(item, Mapping):
         raise InputError(f"has the message {str(item)[:80]!r}; expected a mapping with role and content")
     message = dict(_readable(item))
-    documents = context_documents(message.pop("context", None))
+    documents = evidence(message.pop("context", None), "a message's context")
     return {**message, "documents": documents} if documents else message
 
 
@@ -93,3 +83,6 @@ def _call(part: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = part.get("tool_call")
     call = inner if isinstance(inner, Mapping) else part
     return {**call, "id": part.get("tool_call_id") or call.get("id"), "name": part.get("name") or call.get("name")}
+
+
+FORMAT = LogFormat("azure", looks, parse)

@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
-from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages
+from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
+from vista_lab.logs.talks import logged
 
 DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a row of an eval."""
-    return "datasource_item" in content or ("item" in content and isinstance(decode_json(content["item"]), Mapping))
+    is_row = "datasource_item" in content or isinstance(decode_json(content.get("item")), Mapping)
+    return Fit.EXACT if is_row else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -31,9 +33,9 @@ def parse(value: LogValue) -> LoggedConversation:
     if not isinstance(sample, Mapping):
         raise InputError(f"has the sample {str(sample)[:80]!r}; expected a mapping with input and output")
     messages = _messages(item, sample)
-    documents = next((found for key in DOCUMENTS if (found := documents_in(_as_list(item.get(key))))), [])
+    documents = next((found for key in DOCUMENTS if (found := evidence(item.get(key), key))), [])
     identity = value.first_id(item.get("id"), content.get("datasource_item_id"), content.get("id"))
-    return LoggedConversation(to_conversation(messages, conversation_id=identity, documents=documents), {}, value.line)
+    return logged(messages, identity, value.line, documents=documents)
 
 
 def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
@@ -48,6 +50,4 @@ def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Messag
     return [*question, *answer]
 
 
-def _as_list(value: object) -> object:
-    content = decode_json(value)
-    return [content] if isinstance(content, str) else content
+FORMAT = LogFormat("openai-evals", looks, parse)

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import decode_json, documents_in, input_messages, output_messages, tool_documents
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
-from vista_lab.logs.threads import Kind, Span, broken_span, conversations, moment
+from vista_lab.logs.payloads import decode, decode_json, documents_in, input_messages, output_messages, tool_documents
+from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission
+from vista_lab.logs.threads import Kind, Span, broken_span, conversations, missing, moment
 
 TYPES = frozenset(
     ["SPAN", "GENERATION", "EVENT", "EMBEDDING", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL"]
@@ -24,15 +25,25 @@ TYPES = frozenset(
 
 KINDS = {"GENERATION": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
 
+SPAN_KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
+"""Kinds by OpenInference's attribute."""
+TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
+"""Attributes of a tool's span."""
+SIDES = {
+    "input": ("gen_ai.input.messages", "input.value"),
+    "output": ("gen_ai.output.messages", "output.value", "pydantic_ai.all_messages", "all_messages_events"),
+}
+"""Attributes of an observation that has no input or output itself."""
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a session, a trace or an observation."""
     content = _unquote(content)
     if isinstance(content.get("traces"), list) or isinstance(decode_json(content.get("observations")), list):
-        return True
-    if _is_observation(content):
-        return True
-    return ("sessionId" in content or "session_id" in content) and "input" in content and "output" in content
+        return Fit.EXACT
+    session = "sessionId" in content or "session_id" in content
+    is_trace = session and "input" in content and "output" in content
+    return Fit.EXACT if is_trace or _is_observation(content) else Fit.NONE
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
@@ -59,11 +70,21 @@ def _value_spans(content: object, value: LogValue, source: str, thread: str | No
     if isinstance(content.get("traces"), list):
         session = content["session"] if isinstance(content.get("session"), Mapping) else content
         for trace in content["traces"]:
-            yield from _value_spans(trace, value, source, _text(session, "id") or thread)
+            whole = _with_observations(trace, content.get("observations"))
+            yield from _value_spans(whole, value, source, _text(session, "id") or thread)
     elif _is_observation(content):
         yield _span(content, value, source, thread, trace=None)
     else:
         yield from _trace_spans(content, value, source, thread)
+
+
+def _with_observations(trace: object, observations: object) -> object:
+    """A trace with those of the observations beside the traces that are its own."""
+    beside = decode_json(observations)
+    if not isinstance(trace, Mapping) or not isinstance(beside, list) or "observations" in trace:
+        return trace
+    own = [one for one in beside if isinstance(one, Mapping) and one.get("traceId") == trace.get("id")]
+    return {**trace, "observations": own}
 
 
 def _trace_spans(content: Mapping[str, Any], value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
@@ -78,6 +99,10 @@ def _trace_spans(content: Mapping[str, Any], value: LogValue, source: str, threa
     )
     root = _span(trace, value, source, session, trace=identity)
     whole = bool(root.inputs or root.outputs) or not observations
+    ids = len(inner) - len(observations) if isinstance(inner, list) else 0
+    if whole and ids:
+        what = "observations are ids only; export the trace with its observations"
+        root = replace(root, omissions=[Omission(what, f"trace {identity}")])
     if whole:
         yield root
     for observation in observations:
@@ -91,8 +116,12 @@ def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | No
     trace_id = trace or _text(row, "traceId", "trace_id")
     if identity is None or trace_id is None:
         raise InputError("is an observation without id and traceId")
-    kind = KINDS.get(str(row.get("type") or "").upper(), Kind.OTHER)
-    output = decode_json(row.get("output"))
+    attributes = _attributes(row)
+    kind = _kind(row, attributes)
+    given, output = _side(row, attributes, "input"), _side(row, attributes, "output")
+    documents = _documents(kind, output)
+    name = str(row.get("type") or "").upper()
+    told = missing(f"an observation of type {name}", f"observation {identity}", kind, given, output, documents)
     return Span(
         id=identity,
         trace=trace_id,
@@ -100,12 +129,38 @@ def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | No
         thread=_text(row, "sessionId", "session_id") or thread,
         kind=kind,
         start=moment(next((row[key] for key in ("startTime", "start_time", "timestamp") if row.get(key)), None)),
-        inputs=input_messages(row.get("input")),
+        inputs=input_messages(given),
         outputs=output_messages(output),
-        documents=_documents(kind, output),
+        documents=documents,
         source=f"{source} {value.place}",
         line=value.line,
+        omissions=told if trace is None or name else (),
     )
+
+
+def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes of an OpenTelemetry span, which Langfuse keeps in an observation's metadata."""
+    metadata = decode_json(row.get("metadata"))
+    attributes = decode_json(metadata.get("attributes")) if isinstance(metadata, Mapping) else None
+    return attributes if isinstance(attributes, Mapping) else {}
+
+
+def _kind(row: Mapping[str, Any], attributes: Mapping[str, Any]) -> Kind:
+    """The observation's kind by its type, or by its attributes if it came as an ordinary span."""
+    given = KINDS.get(str(row.get("type") or "").upper())
+    if given is not None:
+        return given
+    if attributes.get("gen_ai.operation.name") == "execute_tool" or any(attributes.get(key) for key in TOOL_NAMES):
+        return Kind.TOOL
+    return SPAN_KINDS.get(str(attributes.get("openinference.span.kind")), Kind.OTHER)
+
+
+def _side(row: Mapping[str, Any], attributes: Mapping[str, Any], side: str) -> object:
+    """The input or output of an observation, decoded; from its attributes if it has none itself."""
+    own = decode(row.get(side))
+    if own not in (None, ""):
+        return own
+    return decode(next((attributes[key] for key in SIDES[side] if attributes.get(key)), None))
 
 
 def _documents(kind: Kind, output: object) -> list[object]:
@@ -141,3 +196,6 @@ def _is_observation(content: Mapping[str, Any]) -> bool:
 
 def _text(row: Mapping[str, Any], *keys: str) -> str | None:
     return next((str(row[key]) for key in keys if row.get(key) not in (None, "")), None)
+
+
+FORMAT = LogFormat("langfuse", looks, gather=read)

@@ -14,7 +14,8 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
-from vista_lab.logs.source import LoggedConversation, LogValue, TurnGold
+from vista_lab.logs.registry import LogFormat
+from vista_lab.logs.source import UNANSWERED, LoggedConversation, LogValue, Omission, TurnGold
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
 
@@ -38,10 +39,14 @@ def parse(value: LogValue) -> LoggedConversation:
     """
     if not isinstance(value.content, list):
         raise InputError(f"is {type(value.content).__name__}; a conversation of this format is a list of turns")
+    if not value.content:
+        raise InputError("has no turns")
     labels: dict[str, Label] = {}
     turns = [_turn(index, turn, labels) for index, turn in enumerate(value.content)]
     conversation = Conversation(turns=tuple(turns), id=_identity(value, value.content))
-    return LoggedConversation(conversation, labels, value.line, _gold(value.content))
+    answered = any(turn.role is Role.ASSISTANT for turn in turns)
+    omissions = () if answered else (Omission(UNANSWERED),)
+    return LoggedConversation(conversation, labels, value.line, _gold(value.content), omissions=omissions)
 
 
 def _gold(turns: list[Any]) -> dict[int, TurnGold]:
@@ -57,6 +62,8 @@ def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("utterance"), str):
         raise InputError(f"turn {index} is {str(turn)[:80]!r}; expected a mapping with role and utterance")
     role = str(turn.get("role")).lower()
+    if role == Role.ASSISTANT and not turn["utterance"].strip():
+        raise InputError(f"turn {index} (assistant) has no text in its utterance")
     if role not in tuple(Role):
         raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
     claims = turn.get("human_claims", turn.get("claims"))
@@ -111,3 +118,6 @@ def _identity(value: LogValue, turns: list[Any]) -> str:
 
     dataset, number = first("dataset"), first("conversation_id")
     return value.first_id(number if dataset is None or number is None else f"{dataset}-{number}")
+
+
+FORMAT = LogFormat("reference", parse=parse, lists=True)

@@ -1,4 +1,7 @@
-"""ShareGPT logs: `{"id": "…", "conversations": [{"from": "human", "value": "…"}, …]}`, one a line or in a list."""
+"""ShareGPT logs: `{"id": "…", "conversations": [{"from": "human", "value": "…"}, …]}`, one a line or in a list.
+
+In rows of preferences the answer is beside the messages, in `chosen`: a message, messages, or a text.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
+from vista_lab.logs.talks import logged
 
 SPEAKERS = {
     **dict.fromkeys(("human", "user"), "user"),
@@ -19,6 +23,14 @@ SPEAKERS = {
 """Roles of chat messages by the names in public logs."""
 
 
+def looks(content: Mapping[str, Any]) -> Fit:
+    """Recognises a chat of messages that are `from` someone."""
+    turns = content.get("conversations")
+    if isinstance(turns, list) and turns and isinstance(turns[0], Mapping) and "from" in turns[0]:
+        return Fit.CLOSE
+    return Fit.GUESS if "conversations" in content else Fit.NONE
+
+
 def parse(value: LogValue) -> LoggedConversation:
     """Reads one logged chat as a conversation. Tool results ground the assistant turn after them.
 
@@ -27,16 +39,24 @@ def parse(value: LogValue) -> LoggedConversation:
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):
         raise InputError('is not a ShareGPT chat; expected {"conversations": [{"from": "human", "value": "…"}, …]}')
-    messages = [_message(index, item) for index, item in enumerate(content["conversations"])]
+    messages = [_message(index, item) for index, item in enumerate([*content["conversations"], *_chosen(content)])]
     if isinstance(content.get("system"), str):
         messages.insert(0, {"role": "system", "content": content["system"]})
     identity = value.first_id(content.get("id"))
-    conversation = to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
-    return LoggedConversation(conversation, labels={}, line=value.line)
+    return logged(messages, identity, value.line, documents=content.get("documents") or ())
+
+
+def _chosen(content: Mapping[str, Any]) -> list[Any]:
+    chosen = content.get("chosen")
+    if isinstance(chosen, str):
+        return [{"from": "gpt", "value": chosen}]
+    return chosen if isinstance(chosen, list) else [] if chosen is None else [chosen]
 
 
 def _message(index: int, item: object) -> dict[str, Any]:
-    if not isinstance(item, Mapping) or not isinstance(item.get("value"), str | None):
+    if isinstance(item, Mapping) and "from" not in item and "role" in item:
+        item = {"from": item["role"], "value": item.get("content")}
+    if not isinstance(item, Mapping) or not isinstance(item.get("value"), str | None) or "value" not in item:
         raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with from and value")
     role = SPEAKERS.get(str(item.get("from")).lower())
     if role is None:
@@ -44,3 +64,6 @@ def _message(index: int, item: object) -> dict[str, Any]:
     if role == "function_call":
         return {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
     return {"role": role, "content": item.get("value")}
+
+
+FORMAT = LogFormat("sharegpt", looks, parse)

@@ -1,25 +1,27 @@
 """The user's own tables: CSV, or rows of any kind, with a map of their columns.
 
-A row is a message (`role`, `content`) or an exchange (`question`, `answer`). Rows of one conversation are sorted by time if
-there is a column for it.
+A row is a message (`role`, `content`), an exchange (`question`, `answer`) or a conversation (`messages`). Rows of one
+conversation are sorted by time if there is a column for it. A column may be a path into JSON, `traj[-1].content`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Self
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Role
-from vista_lab.logs.azure import context_documents
-from vista_lab.logs.payloads import ROLES, Message
-from vista_lab.logs.sharegpt import SPEAKERS
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry
+from vista_lab.logs.labels import LabelColumn
+from vista_lab.logs.paths import messages_told, steps, value_at
+from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, message_text, part_text
+from vista_lab.logs.readers.sharegpt import SPEAKERS
+from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
+from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -35,19 +37,21 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "documents": ("documents", "document", "context", "contexts", "passages", "sources"),
     "id": ("id", "message_id", "row_id"),
     "label": ("label", "gold"),
+    "messages": (),
 }
 """The fields of a table, and the default column names of each."""
+
+TEXTS = (*USUAL["content"], "value")
+"""Names of a message's text."""
 
 PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
-_GOOD = ("true", "yes", "1", "fine", "good", "faithful", "supported", "grounded", "verifiable", "correct")
-_BAD = ("false", "no", "0", "bad", "not fine", "hallucinated", "unfaithful", "unsupported", "ungrounded")
-FINE: Mapping[str, bool] = {
-    **dict.fromkeys(_GOOD, True),
-    **dict.fromkeys((*_BAD, "unverifiable", "incorrect", "hallucination"), False),
-}
-"""People's verdicts on an answer; True if it may be delivered."""
+NEEDED = ("messages", "role", "content", "question", "answer")
+"""Fields that a row must have, if they are mapped to a path."""
+
+YES = {"bad": False, "good": True}
+"""What may follow the column of labels, and whether yes is fine there."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,12 @@ class Columns:
     """Map of a table's columns, by the keys of `USUAL`."""
 
     names: Mapping[str, str] = field(default_factory=dict)
+    yes_is_fine: bool | None = None
+    """What yes, true and 1 mean in the column of labels; None if its name or its words say it."""
 
     @classmethod
     def parse(cls, told: str) -> Self:
-        """Parses a map such as `conversation=thread,role=speaker`.
+        """Parses a map such as `conversation=thread,role=speaker`; `label=NAME:bad` is a column in which yes marks a fault.
 
         Raises ConfigError for a part without `=`, an unknown key, or a duplicate key.
         """
@@ -71,6 +77,9 @@ class Columns:
                     "conversation=thread,role=speaker,content=text"
                 )
             names[key] = column
+        column, _, told = names.get("label", "").rpartition(":")
+        if column and told in YES:
+            return cls({**names, "label": column}, YES[told])
         return cls(names)
 
     def among(self, there: Iterable[str]) -> Self:
@@ -79,17 +88,36 @@ class Columns:
         Raises InputError if the table lacks a mapped column, or has none for a needed field.
         """
         known = {name.strip().lower(): name for name in there}
-        missing = [column for column in self.names.values() if column not in known.values()]
+        roots = [name if name in known.values() else str(steps(name)[0]) for name in self.names.values()]
+        missing = [column for column in roots if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
         usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
         columns = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
-        if not ({"conversation", "role", "content"} <= columns.keys() or "answer" in columns):
+        if not ({"conversation", "role", "content"} <= columns.keys() or {"answer", "messages"} & columns.keys()):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
                 "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
-        return type(self)(columns)
+        return replace(self, names=columns)
+
+    def cells(self, content: Mapping[str, Any], omissions: list[Omission]) -> dict[str, Any]:
+        """The cells of a row by field; a path without a value is noted in `omissions`.
+
+        Raises InputError if a row has nothing at the path of a field in `NEEDED`.
+        """
+        found: dict[str, Any] = {}
+        for key, name in self.names.items():
+            if name in content or len(steps(name)) == 1:
+                found[key] = content.get(name)
+                continue
+            try:
+                found[key] = value_at(content, name)
+            except InputError:
+                if key in NEEDED:
+                    raise
+                omissions.append(Omission(f"no {key} at {name}"))
+        return found
 
 
 @dataclass(frozen=True)
@@ -98,15 +126,16 @@ class _Row:
     time: datetime | None
     label: TurnGold | None
     value: LogValue
+    omissions: Sequence[Omission] = ()
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a row by the usual names of columns."""
     try:
         Columns().among(map(str, content))
     except InputError:
-        return False
-    return True
+        return Fit.NONE
+    return Fit.GUESS
 
 
 def read(
@@ -120,12 +149,12 @@ def read(
         columns: map of the columns; the usual names when None.
 
     Raises:
-        ConfigError: a column is missing.
+        ConfigError: a column is missing, or it is not known what yes means in the column of labels.
     """
     threads: dict[str, list[_Row]] = defaultdict(list)
     spoiled: dict[str, str] = {}
     seen: dict[str, str] = {}
-    names: Mapping[str, str] | None = None
+    known: Columns | None = None
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -136,9 +165,11 @@ def read(
             yield broken_entry(source, value, wrong)
             continue
         try:
-            names = names or (columns or Columns()).among(map(str, content)).names
+            known = known or (columns or Columns()).among(map(str, content))
         except InputError as exc:
-            raise ConfigError(f"log {source} {exc}") from exc  # Every row would say the same.
+            hint = messages_told(content)
+            raise ConfigError(f"log {source} {exc}{hint and f'. {hint}'}") from exc  # Every row would say the same.
+        names = known.names
         identity = content.get(names.get("id", ""))
         first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
         if first != value.place:
@@ -147,7 +178,7 @@ def read(
             continue
         name = value.first_id(content.get(names.get("conversation", "")))
         try:
-            threads[name].append(_row(content, names, value))
+            threads[name].append(_row(content, known, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
             yield broken_entry(source, value, exc)
@@ -162,17 +193,49 @@ def read(
             )
 
 
-def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:
-    cells = {key: content.get(column) for key, column in names.items()}
-    if "role" in names and "content" in names:
-        messages: list[Message] = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
+def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
+    names = columns.names
+    omissions: list[Omission] = []
+    cells = columns.cells(content, omissions)
+    messages: list[Message]
+    if "messages" in names:
+        messages = _messages(cells["messages"], names["messages"])
+    elif "role" in names and "content" in names:
+        messages = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
     else:
         messages = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
         messages.append({"role": "assistant", "content": _text(cells.get("answer"))})
-    if documents := context_documents(cells.get("documents")):
-        messages[-1]["documents"] = documents
-    gold = _gold(cells.get("label")) if messages[-1]["role"] == "assistant" else None
-    return _Row(messages, moment(cells.get("time")), gold, value)
+        if not _answers(messages[-1]):
+            raise InputError(f"has no text in its column {names['answer']!r}, the answer")
+    documents = evidence(cells.get("documents"), names.get("documents", ""))
+    answers = [message for message in messages if _answers(message)]
+    for message in answers if "messages" in names else messages[-1:]:
+        message.update({"documents": documents} if documents else {})
+    labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
+    gold = labels.gold(decode_json(cells.get("label"))) if answers else None
+    return _Row(messages, moment(cells.get("time")), gold, value, omissions)
+
+
+def _messages(cell: object, name: str) -> list[Message]:
+    """The messages of a conversation in one cell, by the usual names of their roles and texts."""
+    items = decode_json(cell)
+    if not isinstance(items, list) or not items:
+        raise InputError(f"has {str(cell)[:60]!r} in {name!r}; expected a list of messages")
+    return [message for item in items for message in _message(item, name)]
+
+
+def _message(item: object, name: str) -> list[Message]:
+    if not isinstance(item, Mapping):
+        raise InputError(f"has {str(item)[:60]!r} in {name!r}; expected messages with a role and a text")
+    if found := input_messages(item) if "role" in item or "type" in item else []:
+        return found
+    role = next((item[key] for key in USUAL["role"] if key in item), None)
+    return [{"role": _role(role), "content": _text(next((item[key] for key in TEXTS if key in item), None))}]
+
+
+def _answers(message: Message) -> bool:
+    said = message_text(message).strip() or message.get("refusal")
+    return message["role"] == "assistant" and bool(said)
 
 
 def _role(cell: object) -> str:
@@ -185,20 +248,15 @@ def _role(cell: object) -> str:
 
 def _text(cell: object) -> str:
     if isinstance(cell, Mapping | list):
+        parts = [part_text(part) for part in (cell if isinstance(cell, list) else [cell])]
+        texts = [text for text in parts if text is not None]
+        if texts and len(texts) == len(parts):
+            return "\n".join(texts)
         raise InputError(
-            f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, or the "
-            "log's format with --format"
+            f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, by a path if "
+            "it is inside (answer=traj[-1].content), or the log's format with --format"
         )
     return "" if cell is None else str(cell)
-
-
-def _gold(cell: object) -> TurnGold | None:
-    label = str(cell).strip() if cell is not None else ""
-    if not label:
-        return None
-    if label.lower() not in FINE:
-        raise InputError(f"has the label {cell!r}; it must be one of {', '.join(FINE)}, or empty")
-    return TurnGold(label, positive=not FINE[label.lower()])
 
 
 def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:
@@ -209,10 +267,19 @@ def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversatio
     ordered = rows if timeless else sorted(rows, key=lambda row: row.time or datetime.min)
     first = rows[0].value
     try:
-        conversation = to_conversation(list(chain.from_iterable(row.messages for row in ordered)), conversation_id=name)
+        messages = list(chain.from_iterable(row.messages for row in ordered))
+        omissions = [omission for row in ordered for omission in row.omissions]
+        entry = logged(messages, name, first.line, omissions=omissions)
     except InputError as exc:
         return BrokenEntry(f"{source} {first.place}", f"conversation {name}: {exc}")
-    answers = iter([row.label for row in ordered if row.messages[-1]["role"] == "assistant"])
-    places = [index for index, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
-    gold = {index: label for index, label in zip(places, answers, strict=True) if label is not None}
-    return LoggedConversation(conversation, {}, first.line, gold)
+    places = [index for index, turn in enumerate(entry.conversation.turns) if turn.role is Role.ASSISTANT]
+    gold: dict[int, TurnGold] = {}
+    end = 0
+    for row in ordered:
+        end += sum(map(_answers, row.messages))
+        if row.label is not None and end <= len(places):  # of a row with several answers the last is meant
+            gold[places[end - 1]] = row.label
+    return replace(entry, gold=gold)
+
+
+FORMAT = LogFormat("csv", looks, gather=read)

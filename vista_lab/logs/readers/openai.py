@@ -10,17 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.payloads import Message, output_messages
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
+from vista_lab.logs.talks import logged
 
 ANSWERS = ("choices", "response", "completion", "output", "answer")
 """Keys of an answer beside the messages."""
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
-    """Recognises a chat, or a request with its response."""
-    return isinstance(_request(content).get("messages"), list)
+def looks(content: Mapping[str, Any]) -> Fit:
+    """Recognises a chat, or a request with its response; not a row of preferences."""
+    if _has_messages(content):
+        return Fit.GUESS if "chosen" in content else Fit.CLOSE
+    return Fit.GUESS if "messages" in content else Fit.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
@@ -29,15 +32,16 @@ def parse(value: LogValue) -> LoggedConversation:
     Raises InputError without messages, or for a malformed one.
     """
     content = value.content
-    if not isinstance(content, Mapping) or not looks_like_it(content):
+    if not isinstance(content, Mapping) or not _has_messages(content):
         raise InputError('is not a chat; expected {"messages": [...]}')
     identity = value.first_id(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     messages = _request(content)["messages"]
-    conversation = to_conversation(
-        [*messages, *_answer(content, messages)], conversation_id=identity, documents=documents
-    )
-    return LoggedConversation(conversation, labels={}, line=value.line)
+    return logged([*messages, *_answer(content, messages)], identity, value.line, documents=documents)
+
+
+def _has_messages(content: Mapping[str, Any]) -> bool:
+    return isinstance(_request(content).get("messages"), list)
 
 
 def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -51,3 +55,6 @@ def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Mess
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []
     return next((answer for key in ANSWERS if (answer := output_messages({key: content.get(key)}))), [])
+
+
+FORMAT = LogFormat("openai", looks, parse)

@@ -12,8 +12,9 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import decode_json, documents_in, input_messages, output_messages, tool_documents
+from vista_lab.logs.registry import Fit, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
-from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
+from vista_lab.logs.threads import Kind, Span, conversations, missing, moment, spans_of
 
 THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 """Keys of a run's metadata that name its thread (LangSmith, "Configure threads")."""
@@ -21,9 +22,9 @@ THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 KINDS = {"llm": Kind.MODEL, "chat_model": Kind.MODEL, "retriever": Kind.RETRIEVER, "tool": Kind.TOOL}
 
 
-def looks_like_it(content: Mapping[str, Any]) -> bool:
+def looks(content: Mapping[str, Any]) -> Fit:
     """Recognises a run, or a page of runs."""
-    return "run_type" in content or isinstance(content.get("runs"), list)
+    return Fit.EXACT if "run_type" in content or isinstance(content.get("runs"), list) else Fit.NONE
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
@@ -51,6 +52,8 @@ def _span(run: object, value: LogValue, source: str) -> Span:
         raise InputError("is a run without an id")
     kind = KINDS.get(str(run["run_type"]).lower(), Kind.OTHER)
     outputs = decode_json(run.get("outputs"))
+    documents = _documents(kind, outputs)
+    what = f"a run of type {run['run_type']}"
     return Span(
         id=str(identity),
         trace=str(run.get("trace_id") or identity),
@@ -60,9 +63,10 @@ def _span(run: object, value: LogValue, source: str) -> Span:
         start=moment(run.get("start_time")),
         inputs=input_messages(run.get("inputs")),
         outputs=output_messages(outputs),
-        documents=_documents(kind, outputs),
+        documents=documents,
         source=f"{source} {value.place}",
         line=value.line,
+        omissions=missing(what, f"run {identity}", kind, run.get("inputs"), outputs, documents),
     )
 
 
@@ -87,3 +91,6 @@ def _documents(kind: Kind, outputs: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(outputs)
     return tool_documents(outputs) if kind is Kind.TOOL else []
+
+
+FORMAT = LogFormat("langsmith", looks, gather=read)

@@ -1,0 +1,60 @@
+"""What a log's reader left out, and how it read people's labels: counted while the log is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from vista_guard.types import Role
+from vista_lab.logs.source import BrokenEntry, LoggedConversation
+
+SHOWN = 20
+"""Most kinds of omissions, and most labels, that are told."""
+
+
+@dataclass
+class ReadingNotes:
+    """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns.
+
+    `labels` counts labels with what they were taken for, such as "yes = not fine (from the column's name)".
+    """
+
+    omissions: Counter[str] = field(default_factory=Counter)
+    firsts: dict[str, str] = field(default_factory=dict)
+    labels: Counter[str] = field(default_factory=Counter)
+    conversations: int = 0
+    turns: int = 0
+
+    def listening(
+        self, entries: Iterable[LoggedConversation | BrokenEntry]
+    ) -> Iterator[LoggedConversation | BrokenEntry]:
+        """Yields the entries unchanged, and takes notes."""
+        for entry in entries:
+            if isinstance(entry, LoggedConversation):
+                self._note(entry)
+            yield entry
+
+    def _note(self, entry: LoggedConversation) -> None:
+        self.conversations += 1
+        self.turns += sum(turn.role is Role.ASSISTANT for turn in entry.conversation.turns)
+        name = f"conversation {entry.conversation.id}" + ("" if entry.line is None else f" (line {entry.line})")
+        for gold in entry.gold.values():
+            means = {True: "not fine", False: "fine", None: "open"}[gold.positive]
+            self.labels[f"{gold.label} = {means}" + (f" ({gold.why})" if gold.why else "")] += 1
+        for omission in entry.omissions:
+            self.omissions[omission.what] += 1
+            self.firsts.setdefault(omission.what, ", ".join(filter(None, (name, omission.where))))
+
+    def labels_told(self) -> list[str]:
+        """A line for each label, with what it was taken for and its number, the most frequent first."""
+        return [f"label {label}: {count:,}" for label, count in self.labels.most_common(SHOWN)]
+
+    def told(self) -> list[str]:
+        """A line for each kind of omission, with its first place and its number, the most frequent first."""
+        lines = [
+            f"{what}: {self.firsts[what]}" + (f", and {count - 1:,} more" if count > 1 else "")
+            for what, count in self.omissions.most_common(SHOWN)
+        ]
+        rest = len(self.omissions) - SHOWN
+        return [*lines, *([f"… and {rest:,} other kinds of omissions"] if rest > 0 else [])]
