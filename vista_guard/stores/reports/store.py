@@ -39,7 +39,7 @@ LOW_CONFIDENCE = 0.6
 """Turns whose least confident finding is below this are queued for review."""
 
 SAMPLE = 100
-"""One in this many allowed turns is queued for review, whatever its findings."""
+"""One in this many delivered turns is queued for review at random, allowed and flagged ones alike."""
 
 GUARD = "vista-guard"
 """Author of the event when the guard itself queues a turn."""
@@ -52,18 +52,22 @@ class Reason(StrEnum):
     """Somebody said that the verdict is wrong."""
     BLOCKED = "blocked"
     """It was withheld."""
+    FLAGGED = "flagged"
+    """It was delivered with a flag, which is a hint for a person."""
     DISAGREEMENT = "disagreement"
     """The judges of an ensemble disagree on one of its claims."""
     LOW_CONFIDENCE = "low_confidence"
     """Its least sure finding is below `LOW_CONFIDENCE`."""
     SAMPLE = "sample"
-    """A random sample of allowed turns: the guard's misses show nowhere else."""
+    """A random sample of what was delivered: the guard's misses show nowhere else."""
 
 
 def reason_of(report: TurnReport) -> Reason | None:
     """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
+    if report.decision.action is Action.FLAG:
+        return Reason.SAMPLE if is_sampled(report.id) else Reason.FLAGGED
     # An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`).
     if report.judge.name.startswith("ensemble:") and any(finding.confidence < 1 for finding in report.findings):
         return Reason.DISAGREEMENT
@@ -83,13 +87,27 @@ def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
     """Queues the report if it has a reason."""
     reason, at = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at))
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at, report.risk))
         connection.execute(_TOLD, {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value})
 
 
-def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
+def review_row(number: int, tenant: str, reason: Reason, at: datetime, risk: float | None) -> dict[str, Any]:
     """Returns the row of an open review."""
-    return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
+    place = {"queued_at": at, "urgency": urgency(reason, risk)}
+    return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", **place}
+
+
+def urgency(reason: Reason, risk: float | None) -> int:
+    """Returns a turn's place in the queue: its risk in millionths; somebody's complaint comes before all others.
+
+    Example:
+        >>> urgency(Reason.BLOCKED, 0.9), urgency(Reason.COMPLAINT, None)
+        (900000, 1000001)
+    """
+    return round(MILLION * (risk or 0.0)) + (MILLION + 1 if reason is Reason.COMPLAINT else 0)
+
+
+MILLION = 1_000_000
 
 
 _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)

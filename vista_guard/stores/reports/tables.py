@@ -185,6 +185,8 @@ REVIEWS = sql.Table(
     sql.Column("reason", sql.String(16), nullable=False),
     sql.Column("state", sql.String(8), nullable=False),
     sql.Column("queued_at", _TIME, nullable=False),
+    # The turn's risk in millionths, complaints above all others: the order of the queue.
+    sql.Column("urgency", sql.Integer, nullable=False, server_default="0"),
     sql.Column("assignee", sql.Text),
     sql.Column("reserved_until", _TIME),
     sql.Column("verdict", sql.String(12)),
@@ -192,8 +194,9 @@ REVIEWS = sql.Table(
     sql.Column("decided_by", sql.Text),
     sql.Column("decided_at", _TIME),
 )
-sql.Index("vista_guard_reviews_queue", REVIEWS.c.state, REVIEWS.c.queued_at, REVIEWS.c.report)
-sql.Index("vista_guard_reviews_tenant", REVIEWS.c.tenant, REVIEWS.c.state, REVIEWS.c.queued_at, REVIEWS.c.report)
+_QUEUE = (REVIEWS.c.state, REVIEWS.c.urgency.desc(), REVIEWS.c.queued_at, REVIEWS.c.report)
+sql.Index("vista_guard_reviews_urgent", *_QUEUE)
+sql.Index("vista_guard_reviews_of_tenant", REVIEWS.c.tenant, *_QUEUE)
 
 EVENTS = sql.Table(
     "vista_guard_review_events",
