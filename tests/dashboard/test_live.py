@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.dashboard import seeded
+from vista_guard.dashboard import series
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import TURNS, Seen, condition, feed, now_and_then, rule, tiles
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reports import ReportReader, Summary
 from vista_guard.types import Action, TurnTexts
 
 NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
@@ -78,10 +80,15 @@ def test_the_tiles_compare_with_the_same_hour_a_week_ago(tmp_path: Path) -> None
     reader.close()
     assert (now.turns, now.share(Action.BLOCK), then.turns, then.share(Action.BLOCK)) == (4, 0.5, 24, 0.5)
     assert now.p95_ms == pytest.approx(97.5)
+    assert (now.failures, then.failures) == ({}, {})
     text = tiles(now, then).text()
     assert "turns in 5 minutes4a week ago 2" in text
     assert "blocked50.0 %a week ago 50.0 %" in text
     assert "claims unchecked–a week ago –" in text
+    assert "errors0upstream, judge, stores" in text
+    assert "a week ago" not in tiles(now, series.of_summary(Summary(0, {}, {}, 0, (), None))).text()
+    broken = tiles(replace(now, failures={"upstream": 18, "judge": 1}), then)
+    assert "errors1918 upstream, 1 judge" in broken.text()
 
 
 def test_the_alert_asks_for_what_the_proxy_counts() -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
-from vista_guard.dashboard.elements.looks import LOOKS, look
+from vista_guard.dashboard.elements.looks import LOOKS, PARTS, look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shorten, shown, sign
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
@@ -156,20 +156,28 @@ def _place(row: TurnRow) -> str:
 
 
 def tiles(now: Sums, then: Sums) -> Node:
-    """Six figures of the last minutes, each with its value in an hour a week ago."""
-    before = f"{then.turns * MINUTES / 60:.0f}" if then.turns else "none"
+    """Seven figures of the last minutes, each with its value in an hour a week ago, if there were turns."""
+
+    def tile(title: str, figure: str, earlier: str, mark: Node | None = None) -> Node:
+        return tree.tile(title, figure, f"a week ago {earlier}" if then.turns else None, mark)
+
     return el(
         "dl",
-        _tile(f"turns in {MINUTES} minutes", str(now.turns), before),
-        *(_tile(look(kind).word, percent(now.share(kind)), percent(then.share(kind)), sign(kind)) for kind in WATCHED),
-        _tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
-        _tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
+        tile(f"turns in {MINUTES} minutes", str(now.turns), f"{then.turns * MINUTES / 60:.0f}"),
+        *(tile(look(kind).word, percent(now.share(kind)), percent(then.share(kind)), sign(kind)) for kind in WATCHED),
+        tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
+        _errors(now.failures),
+        tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
         cls="tiles",
     )
 
 
-def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
-    return tree.tile(title, now, f"a week ago {then}", mark)
+def _errors(failures: Mapping[str, int]) -> Node:
+    """Draws how much broke, by part, with a link to it."""
+    total = sum(failures.values())
+    parts = ", ".join(f"{failures[part]} {part}" for part in PARTS if failures.get(part))
+    figure = to("conversation", str(total), failed="any", hours="1") if total else "0"
+    return tree.tile("errors", figure, parts or "upstream, judge, stores")
 
 
 MINUTES: Final = 5
@@ -265,7 +273,7 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
         seen.look(desk.reports, now)
     seen.pin(desk.reports, _pins())
     figures = tiles(*now_and_then(desk.reports, filters, now))
-    draw(el("div", _age(seen, now, paused), figures, cls="stack"), key="live-tiles")
+    desk.follow(draw(el("div", _age(seen, now, paused), figures, cls="stack"), key="live-tiles"))
     if not seen.rows and (filters.narrow or attention):
         text = "No stored turn matches the filters. New ones appear here."
         draw(tree.empty("No turn like this", text), key="live-empty")

@@ -17,6 +17,7 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.reports import (
     ATTENTION,
     ConversationRow,
+    FailureRow,
     FindingRow,
     Highlight,
     KeptTurn,
@@ -32,7 +33,19 @@ from vista_guard.stores.reports import (
     TurnRow,
 )
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action, Attempt, Claim, Finding, Label, Outcome, Span, TurnReport, TurnTexts, label_of
+from vista_guard.types import (
+    Action,
+    Attempt,
+    Claim,
+    FailedPart,
+    Finding,
+    Label,
+    Outcome,
+    Span,
+    TurnReport,
+    TurnTexts,
+    label_of,
+)
 
 HIDDEN: Final = "(withheld: this was not delivered, and your role does not include drafts)"
 
@@ -128,6 +141,14 @@ _CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[
 )
 """By database, then by tenant: one tenant's names never appear among another's choices."""
 
+FAILED_PARTS: Final[Mapping[str, tuple[FailedPart, ...]]] = {
+    "any": ("upstream", "judge", "store"),
+    "upstream": ("upstream",),
+    "judge": ("judge",),
+    "store": ("store",),
+}
+"""Values of `Filters.failed`."""
+
 ROWS: Final = 50
 """Rows of a page of a list."""
 
@@ -194,7 +215,7 @@ class ScopedReports:
 
         Filters without a column in the roll-ups are ignored.
         """
-        keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        keys = {"keys": ("action", "reason", "part", "kind"), "claim_keys": ("label",)}
         return self._of(filters).rollup(start, end, by, self._report_filter(filters), **keys)
 
     def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
@@ -208,6 +229,10 @@ class ScopedReports:
     def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
         """Conversations, latest activity first."""
         return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS)
+
+    def failures(self, filters: Filters) -> Page[FailureRow]:
+        """What broke, newest first; of the filters tenant, time and part apply."""
+        return self._of(filters).failures(self._report_filter(filters), limit=ROWS)
 
     def highlights(self, filters: Filters, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by their `key`."""
@@ -308,6 +333,7 @@ class ScopedReports:
             actions=tuple(actions),
             labels=() if filters.label is None else (filters.label,),
             evidence_missing=filters.evidence_missing,
+            failed=FAILED_PARTS.get(filters.failed or "", ()),
         )
 
     def _readers(self) -> list[ReportReader]:

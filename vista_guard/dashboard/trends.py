@@ -15,7 +15,7 @@ from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, charts, tree
 from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address, percent, took
 from vista_guard.dashboard.elements.charts import diagram
-from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.looks import PARTS, failure_words, look
 from vista_guard.dashboard.elements.tree import Node, draw, el, sign
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.series import Change, Point, Sums, Value
@@ -74,6 +74,7 @@ def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> 
         for column, draw_it in zip(st.columns(2, gap="large"), pair, strict=True):
             with column:
                 draw_it(counts, by, marks)
+    _failures(rollup, step)
     draw(reasons(usage), key="trends-reasons")
 
 
@@ -134,6 +135,23 @@ def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
     if series.slowest_known(values):
         text += " Some took longer than the last bucket: their percentile is a lower bound."
     charts.panel("trends-latency", "Latency", text, chart, *_columns(values, names))
+
+
+def _failures(rollup: Rollup, step: Step) -> None:
+    points = series.failures(rollup, step)
+    if points:
+        text = "Failed calls to upstream, and turns in which the judge or a store failed."
+        chart = charts.stacked(points, PARTS, "errors", by_look=False)
+        charts.panel("trends-failures", "Errors", text, chart, *_columns(points, PARTS, 0))
+        draw(_kinds(rollup), key="trends-failure-kinds")
+
+
+def _kinds(rollup: Rollup) -> Node:
+    counts: Counter[str] = Counter()
+    for row in rollup.failures:
+        counts[failure_words(row.part, row.kind)] += row.failures
+    most = max(counts.values())
+    return el("ul", *(_bar(words, count, most) for words, count in counts.most_common()), cls="bars")
 
 
 def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
@@ -235,6 +253,7 @@ def trends(desk: Desk) -> None:
     if not rollup.turns:
         text = "No counts match the filters. Choose a longer period, or clear them."
         draw(tree.empty("No turns in this time", text), key="trends-empty")
+        _failures(rollup, step)
         return
     usage = desk.reports.rollup(filters, start, end, "hour") if step == "minute" else rollup
     top = (
@@ -310,6 +329,8 @@ def _unapplied_filters(filters: Filters, step: Step) -> Node | None:
     notes = []
     if filters.evidence_missing is not None:
         notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
+    if filters.failed is not None:
+        notes.append("The filter for errors is not applied: roll-ups do not separate such turns.")
     if filters.words is not None:
         notes.append("The search is not applied: counts hold no words.")
     if filters.label is not None:

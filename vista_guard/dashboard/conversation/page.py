@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import streamlit as st
 
@@ -11,12 +11,13 @@ from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
+from vista_guard.dashboard.elements.looks import failure_words
 from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, draw, el
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
 from vista_guard.policy.explanations import WORST, explain
-from vista_guard.stores.reports import ConversationRow, Highlight
+from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight
 from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
@@ -31,11 +32,15 @@ def listing(desk: Desk) -> None:
         filters = filter_bar(choices)
         page = desk.reports.conversations(filters, after=address.read(AFTER))
         highlights = desk.reports.highlights(filters, page.rows)
+        broken = desk.reports.failures(filters).rows if filters.failed else ()
         download(
             "conversations", HEADER, lambda: [_cells(row, highlights.get(row.key, Highlight())) for row in page.rows]
         )
+    if broken:
+        desk.follow(draw(_broken(broken, {row.conversation_id for row in page.rows}), key="broken"))
     if not page.rows:
-        _draw_empty(desk, filters)
+        if not broken:
+            _draw_empty(desk, filters)
         return
     rows = [_row(row, highlights.get(row.key, Highlight())) for row in page.rows]
     items = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
@@ -45,6 +50,29 @@ def listing(desk: Desk) -> None:
         address.write(after=event.value or None)
         st.rerun()
     desk.follow(event)
+
+
+def _broken(rows: Sequence[FailureRow], known: Collection[str]) -> Node:
+    """Draws what broke, newest first; `known` are conversations that can be opened."""
+    items = []
+    for row in rows:
+        words, name = failure_words(row.part, row.kind), row.conversation_id
+        what: Node | str = words
+        if row.report_id is not None:
+            what = to("conversation", words, turn=row.report_id)
+        elif name in known:
+            what = to("conversation", words, conversation=name)
+        facts = (address.ago(row.at), name or "an anonymous conversation")
+        items.append(
+            el(
+                "li",
+                el("strong", what),
+                el("div", " · ".join(facts), cls="small faint facts-line"),
+                key=str(row.number),
+            )
+        )
+    listed = el("ul", *items, cls="talks", aria_label="What broke, newest first")
+    return el("details", el("summary", f"What broke: {len(rows)}"), listed, open="", cls="broken")
 
 
 def _draw_empty(desk: Desk, filters: Filters) -> None:

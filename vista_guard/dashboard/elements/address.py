@@ -62,6 +62,12 @@ HOURS: Final = {
     "720": "last 30 days",
     ANY: "all time",
 }
+FAILED: Final = {
+    "any": "of any kind",
+    "upstream": "upstream failed",
+    "judge": "the judge failed",
+    "store": "a store failed",
+}
 LABELS: Final = (*map(str, Label), UNCHECKED)
 
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
@@ -86,6 +92,8 @@ class Filters:
     label: str | None = None
     """Turns that have a claim with this label, or `UNCHECKED`."""
     evidence_missing: bool | None = None
+    failed: str | None = None
+    """Turns and calls in which this part failed, or any."""
 
     @property
     def narrow(self) -> bool:
@@ -113,7 +121,7 @@ class Choices:
 
 def from_address() -> Filters:
     """Reads the filters from the address. Invalid values are ignored."""
-    hours, action, label = read("hours"), read("action"), read("label")
+    hours, action, label, failed = read("hours"), read("action"), read("label"), read("failed")
     return Filters(
         hours=int(hours) if hours in HOURS and hours else None,
         since=_day("since"),
@@ -125,6 +133,7 @@ def from_address() -> Filters:
         action=Action(action) if action in set(Action) else None,
         label=label if label in LABELS else None,
         evidence_missing=True if read("evidence_missing") == "1" else None,
+        failed=failed if failed in FAILED else None,
     )
 
 
@@ -155,6 +164,7 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
         _choice("Policy", "policy", [ANY, *choices.policies])
         _choice("Judge", "judge", [ANY, *choices.judges])
         _choice("Evidence", "evidence_missing", [ANY, "1"], {"1": "there was none"})
+        _choice("Errors", "failed", [ANY, *FAILED], {ANY: "with or without", **FAILED})
         st.button("Clear all", on_click=clear, disabled=not count)
     return from_address()
 

@@ -241,7 +241,7 @@ def shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def tile(title: str, figure: str, then: str | None, mark: Node | None = None) -> Node:
+def tile(title: str, figure: str | Node, then: str | None, mark: Node | None = None) -> Node:
     """Draws a figure with its title and its earlier value, `then`."""
     return el(
         "div",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from vista_guard.errors import InputError
-from vista_guard.types import Action, Span, TurnReport, TurnTexts
+from vista_guard.types import Action, FailedPart, Span, TurnReport, TurnTexts
 
 Row = TypeVar("Row")
 
@@ -32,6 +32,7 @@ class ReportFilter:
         evidence_missing: whether there was nothing to verify against.
         conversation_id: as the store has it, which is `tenant/id` for the proxy's.
         words: turns whose question, claims or conversation id have all of these words, in any order and case.
+        failed: turns in which one of these parts failed; for conversations also those in which a call to upstream did.
         withheld: whether `words` are also looked for in claims of turns that were not delivered as drafted.
     """
 
@@ -47,6 +48,7 @@ class ReportFilter:
     evidence_missing: bool | None = None
     conversation_id: str | None = None
     words: str | None = None
+    failed: tuple[FailedPart, ...] = ()
     withheld: bool = True
 
 
@@ -127,6 +129,24 @@ class FindingRow:
 
 
 @dataclass(frozen=True)
+class FailureRow:
+    """Something that broke, as in `types.PartFailure`. `report_id` is its turn's; None where there was no turn."""
+
+    part: str
+    kind: str
+    at: datetime
+    number: int
+    tenant: str | None
+    conversation_id: str | None
+    report_id: str | None
+
+    @property
+    def cursor(self) -> str:
+        """The `after` that continues behind this row."""
+        return to_cursor(self.at, str(self.number))
+
+
+@dataclass(frozen=True)
 class ConversationRow:
     """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims."""
 
@@ -203,6 +223,8 @@ class Summary:
     evidence_missing: int
     latency: tuple[int, ...]
     newest: datetime | None
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """By part."""
 
 
 def to_cursor(moment: datetime, key: str) -> str:

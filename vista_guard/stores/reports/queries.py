@@ -18,6 +18,7 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
     ConversationRow,
+    FailureRow,
     FindingRow,
     ReportFilter,
     Summary,
@@ -26,7 +27,7 @@ from vista_guard.stores.reports.filters import (
     utc,
 )
 from vista_guard.stores.reports.rollups import LATENCIES, MISSING
-from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, LABELS, TURNS
+from vista_guard.stores.reports.tables import CONVERSATIONS, FAILURES, FINDINGS, LABELS, TURNS
 from vista_guard.types import Action, Span
 
 MOST_WORDS = 8
@@ -74,8 +75,33 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
             parts.append(TURNS.c.action != "ALLOW")  # so that the partial index applies
     if filter.labels:
         parts.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
+    if filter.failed:
+        parts.append(TURNS.c.id.in_(sql.select(FAILURES.c.report).where(*_failed(filter))))
     parts += [_has(word, filter.withheld) for word in (filter.words or "").split()[:MOST_WORDS]]
     return parts
+
+
+def _failed(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
+    """Translates the filter to conditions on `FAILURES`, which know parts, times, tenants and conversations."""
+    parts = _during(FAILURES.c.at, filter)
+    if filter.failed:
+        parts.append(FAILURES.c.part.in_(filter.failed))
+    if filter.tenant is not None:
+        parts.append(FAILURES.c.tenant == filter.tenant)
+    if filter.conversation_id is not None:
+        parts.append(FAILURES.c.conversation_key == digest(filter.conversation_id))
+    return parts
+
+
+def failures(filter: ReportFilter) -> sql.Select[Any]:
+    """Selects what broke, newest first."""
+    query = sql.select(FAILURES, TURNS.c.report_id).outerjoin(TURNS, TURNS.c.id == FAILURES.c.report)
+    return query.where(*_failed(filter)).order_by(FAILURES.c.at.desc(), FAILURES.c.id.desc())
+
+
+def read_failure(row: sql.Row[Any]) -> FailureRow:
+    """Converts a row of `failures`."""
+    return FailureRow(**same_columns(row, FailureRow) | {"number": row.id, "tenant": row.tenant or None})
 
 
 def _during(column: sql.Column[Any], filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
@@ -168,8 +194,14 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
     query = sql.select(CONVERSATIONS)
     if filter.tenant is not None:
         query = query.where(CONVERSATIONS.c.tenant == filter.tenant)
-    if filter.start is not None:
+    if filter.start is not None and not filter.failed:
         query = query.where(CONVERSATIONS.c.last_at >= utc(filter.start))
+    if filter.failed:
+        failed = sql.select(FAILURES.c.conversation_key).where(
+            *_failed(filter), FAILURES.c.conversation_key.is_not(None)
+        )
+        query = query.where(CONVERSATIONS.c.conversation_key.in_(failed))
+        filter = replace(filter, failed=(), start=None, end=None)  # a failure may have no turn: its time counts
     if replace(filter, tenant=None, withheld=True) != EVERYTHING:
         same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
         matching = sql.select(TURNS.c.conversation_key).where(*conditions(filter))
@@ -185,6 +217,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     names = [label.lower() for label in LABELS]
     figures = [*(TURNS.c[name] for name in names), MISSING, *LATENCIES]
     sums = map(sql.func.sum, figures)
+    broken = sql.select(FAILURES.c.part, sql.func.count()).where(*_failed(replace(filter, failed=())))
     newest, *counts = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
     numbers = [int(count or 0) for count in counts]
     by_action = {action: int(count) for action, count in connection.execute(actions)}
@@ -196,6 +229,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
         evidence_missing=numbers[len(LABELS)],
         latency=tuple(numbers[len(LABELS) + 1 :]),
         newest=None if newest is None else utc(newest),
+        failures={part: int(count) for part, count in connection.execute(broken.group_by(FAILURES.c.part))},
     )
 
 

@@ -17,6 +17,7 @@ from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
     ConversationRow,
+    FailureRow,
     FindingRow,
     Highlight,
     KeptTurn,
@@ -33,11 +34,11 @@ from vista_guard.stores.reports.filters import (
     utc,
 )
 from vista_guard.stores.reports.rollups import Maker, Rollup, Step
-from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
+from vista_guard.stores.reports.tables import CONVERSATIONS, FAILURES, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import Action, TurnReport, TurnTexts
 
 T = TypeVar("T")
-P = TypeVar("P", TurnRow, ConversationRow, FindingRow)
+P = TypeVar("P", TurnRow, ConversationRow, FindingRow, FailureRow)
 
 SETTLING_S = 10.0
 """Seconds that a row may stay uncommitted behind one with a higher number, on databases with several writers."""
@@ -169,6 +170,16 @@ class ReportReader:
             place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
         return self._page(query, limit, queries.read_finding)
+
+    def failures(
+        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+    ) -> Page[FailureRow]:
+        """Returns a page of what broke, newest first; of a filter its `failed`, time, tenant and conversation apply."""
+        query = queries.failures(self._own_filter(filter))
+        if after is not None:
+            moment, key = from_cursor(after)
+            query = query.where(sql.tuple_(FAILURES.c.at, FAILURES.c.id) < sql.tuple_(moment, number_of(key)))
+        return self._page(query, limit, queries.read_failure)
 
     def sources(self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000) -> tuple[SourceCount, ...]:
         """Counts the sources of evidence on the `newest` matching claims; the ten most frequent, first the most frequent.

@@ -32,8 +32,19 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
 from vista_guard.stores.reports.database import Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parse_report
-from vista_guard.stores.reports.tables import CONVERSATIONS, EVENTS, FINDINGS, NUMBERS, REPORTS, REVIEWS, TEXTS, TURNS
-from vista_guard.types import Action, Record, TurnReport, TurnTexts
+from vista_guard.stores.reports.tables import (
+    CONVERSATIONS,
+    EVENTS,
+    FAILURES,
+    FAILURES_HOUR,
+    FINDINGS,
+    NUMBERS,
+    REPORTS,
+    REVIEWS,
+    TEXTS,
+    TURNS,
+)
+from vista_guard.types import Action, PartFailure, Record, TurnReport, TurnTexts
 
 LOW_CONFIDENCE = 0.6
 """Turns whose least confident finding is below this are queued for review."""
@@ -132,9 +143,17 @@ def insert_derived_rows(connection: sql.Connection, number: int, report: TurnRep
     if report.conversation_id is not None:
         connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
     rollups.add(connection, rollups.rollup_rows(report))
+    for failure in rows.failures_of(report):
+        insert_failure(connection, failure, number)
 
 
-_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
+def insert_failure(connection: sql.Connection, failure: PartFailure, number: int | None = None) -> None:
+    """Writes what broke; `number` is its report's."""
+    connection.execute(_INTO[FAILURES], rows.failure_row(failure, number))
+    rollups.add(connection, {FAILURES_HOUR: [rollups.failure_count(failure)]})
+
+
+_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES)}
 _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked")
 
 
@@ -189,8 +208,8 @@ _CLOSING_S = 10.0
 
 @dataclass(eq=False)
 class _Waiting:
-    report: TurnReport
-    texts: TurnTexts | None
+    report: TurnReport | PartFailure
+    texts: TurnTexts | None = None
     tried: Future[None] = field(default_factory=Future)
     """Outcome of the first try."""
 
@@ -198,7 +217,8 @@ class _Waiting:
     def chars(self) -> int:
         texts = self.texts or TurnTexts()
         pieces = [texts.user_text or "", texts.draft or "", *(document.text for document in texts.documents)]
-        return len(self.report.response) + sum(map(len, [*pieces, *(passage.text for passage in texts.evidence)]))
+        response = self.report.response if isinstance(self.report, TurnReport) else ""
+        return len(response) + sum(map(len, [*pieces, *(passage.text for passage in texts.evidence)]))
 
 
 class _Writer:
@@ -207,7 +227,7 @@ class _Writer:
     A killed process loses only the reports queued here.
     """
 
-    def __init__(self, name: str, write: Callable[[TurnReport, TurnTexts | None], None]) -> None:
+    def __init__(self, name: str, write: Callable[[TurnReport | PartFailure, TurnTexts | None], None]) -> None:
         self._name, self._write = name, write
         self._reset()
         if hasattr(os, "register_at_fork"):
@@ -222,9 +242,10 @@ class _Writer:
         self._failure: StoreError | None = None
         self._late = self._closed = self._opened = False
         self._progress = 0.0
+        self._failed_at = datetime.now(UTC)
 
-    async def put(self, report: TurnReport, texts: TurnTexts | None) -> None:
-        """Queues a report and waits a moment for it to be written.
+    async def put(self, report: TurnReport | PartFailure, texts: TurnTexts | None = None) -> None:
+        """Queues a report, or what broke, and waits a moment for it to be written.
 
         Raises:
             StoreError: it is lost, or the last try failed and it is kept for the next one; the message says which.
@@ -258,12 +279,12 @@ class _Writer:
         if not self._opened:
             self._opened, self._progress = True, monotonic()
 
-    def drop(self, chosen: Callable[[TurnReport], bool]) -> int:
-        """Drops matching queued reports; returns their number."""
+    def drop(self, chosen: Callable[[TurnReport | PartFailure], bool]) -> int:
+        """Drops what matches in the queue; returns the number of reports."""
         with self._changed:
-            before = len(self._waiting)
-            self._waiting = deque(entry for entry in self._waiting if not chosen(entry.report))
-            return before - len(self._waiting)
+            dropped = [entry for entry in self._waiting if chosen(entry.report)]
+            self._waiting = deque(entry for entry in self._waiting if entry not in dropped)
+            return sum(isinstance(entry.report, TurnReport) for entry in dropped)
 
     def close(self) -> None:
         """Writes queued reports, for at most a few seconds."""
@@ -307,6 +328,7 @@ class _Writer:
                 self._waiting.popleft()
             if self._failure is not None:
                 logger.warning("%s takes reports again; %s wait", self._name, len(self._waiting))
+                self._waiting.appendleft(_Waiting(PartFailure(part="store", kind="reports", at=self._failed_at)))
             self._failure, self._late, self._progress = None, False, monotonic()
         with suppress(InvalidStateError):  # whoever waited for it is gone
             entry.tried.set_exception(exc) if exc else entry.tried.set_result(None)
@@ -318,6 +340,7 @@ class _Writer:
             return
         self._log_late(logging.WARNING, str(exc))
         with self._changed:
+            self._failed_at = self._failed_at if self._failure else datetime.now(UTC)
             self._failure = exc
         with suppress(InvalidStateError):
             entry.tried.set_exception(self._kept_error(exc))
@@ -378,11 +401,15 @@ class SqlReports:
 
     async def write(self, report: TurnReport) -> None:
         """Stores a report without texts (`Sink.write`)."""
-        await self._writer.put(report, None)
+        await self._writer.put(report)
 
     async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
         """Stores a report, with its texts unless `record` is `verdicts` (`TextSink.write_turn`)."""
         await self._writer.put(report, None if self.record == "verdicts" else texts)
+
+    async def write_failure(self, failure: PartFailure) -> None:
+        """Stores what broke without a report (`FailureSink.write_failure`)."""
+        await self._writer.put(failure)
 
     async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
         """Returns the newest `limit` reports of one conversation or of all, oldest first."""
@@ -408,10 +435,13 @@ class SqlReports:
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 
-    def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
+    def _write(self, report: TurnReport | PartFailure, texts: TurnTexts | None) -> None:
         with self._database.translating_errors("write a report"):
             self._database.prepare()
         self._writer.opened()
+        if isinstance(report, PartFailure):
+            self._database.write("write what broke", lambda connection: insert_failure(connection, report))
+            return
         self._database.write("write a report", lambda connection: insert(connection, report, texts, self._text_days))
         if (self._text_days or self._report_days) and monotonic() - self._pruned > PRUNE_EVERY_S:
             self._prune()

@@ -164,6 +164,32 @@ UNCHECKED_HOUR = sql.Table(
     _sum("claims"),
 )
 
+FAILURES = sql.Table(
+    "vista_guard_failures",
+    METADATA,
+    sql.Column("id", _BIG, primary_key=True),
+    sql.Column("at", _TIME, nullable=False),
+    sql.Column("part", sql.String(16), nullable=False),
+    sql.Column("kind", sql.String(32), nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),
+    sql.Column("conversation_key", sql.String(32)),
+    sql.Column("conversation_id", sql.Text),
+    sql.Column("report", _BIG),
+)
+"""What broke: a row for each kind of failure of a report, and one for each call to upstream that failed, which has no report."""
+
+sql.Index("vista_guard_failures_newest", FAILURES.c.at.desc(), FAILURES.c.id.desc())
+sql.Index("vista_guard_failures_report", FAILURES.c.report)
+sql.Index("vista_guard_failures_conversation", FAILURES.c.conversation_key)
+
+FAILURES_HOUR = sql.Table(
+    "vista_guard_failures_hour",
+    METADATA,
+    sql.Column("hour", _TIME, primary_key=True),
+    *map(_key, ("tenant", "part", "kind")),
+    _sum("failures"),
+)
+
 NUMBERS = sql.Table(
     "vista_guard_backfill",
     METADATA,
@@ -174,7 +200,12 @@ NUMBERS = sql.Table(
 """One row: the highest report number that was ever deleted. SQLite would assign it again, and a reader that follows the numbers
 would take the new report for an old one."""
 
-OF_A_REPORT = ((TURNS, TURNS.c.id), (FINDINGS, FINDINGS.c.report), (TEXTS, TEXTS.c.report))
+OF_A_REPORT = (
+    (TURNS, TURNS.c.id),
+    (FINDINGS, FINDINGS.c.report),
+    (TEXTS, TEXTS.c.report),
+    (FAILURES, FAILURES.c.report),
+)
 """Tables derived from a report, each with its column of report numbers (`vista_guard_reports.id`)."""
 
 REVIEWS = sql.Table(
