@@ -23,7 +23,7 @@ NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
 def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     file = tmp_path / "reports.sqlite"
     reader = ReportReader(seeded.write(file, *seeded.talk()))
-    reports, seen = ScopedReports(reader, THIS_MACHINE), Seen((Filters(), False))
+    reports, seen = ScopedReports(reader, THIS_MACHINE), Seen((Filters(), False, "time"))
     seen.look(reports, NOW)
     assert [row.turn_index for row in seen.rows] == [9, 7, 5, 3, 1]
     assert seen.fresh == frozenset()
@@ -51,7 +51,10 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
 def test_long_texts_say_where_they_are_cut(tmp_path: Path) -> None:
     told = seeded.report(1, "It is red. " * 100, ())
     texts = TurnTexts(user_text="Which colour is it? " * 20)
-    reader, seen = ReportReader(seeded.write(tmp_path / "reports.sqlite", (told, texts))), Seen((Filters(), False))
+    reader, seen = (
+        ReportReader(seeded.write(tmp_path / "reports.sqlite", (told, texts))),
+        Seen((Filters(), False, "time")),
+    )
     seen.look(ScopedReports(reader, THIS_MACHINE), NOW)
     assert feed(seen.rows, (), seen.turns, seen.fresh, NOW).text().count("…") == 2
     reader.close()
@@ -59,7 +62,7 @@ def test_long_texts_say_where_they_are_cut(tmp_path: Path) -> None:
 
 def test_who_may_not_read_drafts_is_told_why_and_not_what(tmp_path: Path) -> None:
     reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *seeded.talk()))
-    seen = Seen((Filters(), False))
+    seen = Seen((Filters(), False, "time"))
     seen.look(ScopedReports(reader, Viewer("reader@example.com", None, frozenset())), NOW)
     drawn = feed(seen.rows, (), seen.turns, seen.fresh, NOW).text()
     assert "contradicts an earlier turn, 90 %" in drawn

@@ -24,6 +24,7 @@ from vista_guard.stores.reports import (
     LiveCursor,
     Maker,
     News,
+    Order,
     Page,
     ReportFilter,
     ReportReader,
@@ -197,10 +198,17 @@ class ScopedReports:
         )
 
     def page(
-        self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
+        self,
+        filters: Filters,
+        *,
+        after: str | None = None,
+        attention: bool = False,
+        limit: int = ROWS,
+        order: Order = "time",
     ) -> Page[TurnRow]:
-        """Turns, newest first; `attention` leaves out those that were simply allowed."""
-        return self._of(filters).page(self._report_filter(filters, attention), after=after, limit=limit)
+        """Turns in this order; `attention` leaves out those that were simply allowed."""
+        report_filter = self._report_filter(filters, attention)
+        return self._of(filters).page(report_filter, after=after, limit=limit, order=order)
 
     def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
         """Turns written since the cursor; see `ReportReader.since`."""
@@ -226,9 +234,11 @@ class ScopedReports:
         """Counts the sources that the newest contradicted claims contradict, the most frequent first."""
         return self._of(filters).sources(replace(self._report_filter(filters), labels=(Label.CONTRADICTED.value,)))
 
-    def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
-        """Conversations, latest activity first."""
-        return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS)
+    def conversations(
+        self, filters: Filters, *, after: str | None = None, order: Order = "time"
+    ) -> Page[ConversationRow]:
+        """Conversations in this order, by latest activity or by their first turn in it."""
+        return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS, order=order)
 
     def failures(self, filters: Filters) -> Page[FailureRow]:
         """What broke, newest first; of the filters tenant, time and part apply."""

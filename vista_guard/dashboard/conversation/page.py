@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 import streamlit as st
 
@@ -17,7 +19,7 @@ from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
 from vista_guard.policy.explanations import WORST, explain
-from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight
+from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order
 from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
@@ -29,8 +31,8 @@ def listing(desk: Desk) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         choices = desk.reports.choices(from_address())
         search_box()
-        filters = filter_bar(choices)
-        page = desk.reports.conversations(filters, after=address.read(AFTER))
+        filters, order = filter_bar(choices), address.order_box()
+        page = desk.reports.conversations(filters, after=address.read(AFTER), order=order)
         highlights = desk.reports.highlights(filters, page.rows)
         broken = desk.reports.failures(filters).rows if filters.failed else ()
         download(
@@ -42,10 +44,10 @@ def listing(desk: Desk) -> None:
         if not broken:
             _draw_empty(desk, filters)
         return
-    rows = [_row(row, highlights.get(row.key, Highlight())) for row in page.rows]
-    items = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
-    more = tree.pager("more", "Newest", "Earlier conversations", begun=address.read(AFTER), next=page.next)
-    event = draw(el("div", items, more, cls="stack"), key="talks")
+    rows = [_row(row, highlights.get(row.key, Highlight()), order) for row in page.rows]
+    items = el("ul", *rows, cls="talks", aria_label=f"Conversations, {address.ORDERS[order]}")
+    more = tree.pager("more", "From the start", "More conversations", begun=address.read(AFTER), next=page.next)
+    event = draw(el("div", address.views(datetime.now(UTC)), items, more, cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
@@ -91,10 +93,22 @@ def _draw_empty(desk: Desk, filters: Filters) -> None:
         desk.invite()
 
 
-def _row(row: ConversationRow, highlight: Highlight) -> Node:
+MEASURES: Final[Mapping[Order, tuple[str, Callable[[float], str]]]] = {
+    "risk": ("highest risk", "{:.2f}".format),
+    "latency": ("slowest turn", address.span_of),
+    "cost": ("costliest turn", "${:.4f}".format),
+}
+
+
+def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
     facts = [row.conversation_id, turns, f"last {address.ago(row.last_at)}"]
     facts += [f"tenant {row.tenant}"] if row.tenant else []
+    if order in MEASURES:
+        words, say = MEASURES[order]
+        facts.insert(0, f"{words} {'unknown' if row.value is None else say(row.value)}")
+    # A sorted list opens the turn that put the conversation there.
+    place = {"conversation": row.conversation_id} if row.worst is None else {"turn": row.worst}
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
@@ -104,7 +118,7 @@ def _row(row: ConversationRow, highlight: Highlight) -> Node:
     bad = highlight.claim is not None and highlight.label in WORST[: WORST.index(Label.ABSTENTION)]
     return el(
         "li",
-        to("conversation", highlight.question or row.conversation_id, conversation=row.conversation_id),
+        to("conversation", highlight.question or row.conversation_id, **place),
         el("div", *(count_chip(name, count) for name, count in counts if count), cls="row"),
         el("div", chip(highlight.label or ""), " ", el("q", highlight.claim or ""), cls="small worst") if bad else None,
         el("div", " · ".join(facts), cls="small faint facts-line"),

@@ -12,7 +12,7 @@ import streamlit as st
 
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, el
-from vista_guard.stores.reports.filters import utc
+from vista_guard.stores.reports.filters import Order, utc
 from vista_guard.types import UNCHECKED, Action, Label
 
 TURN: Final = "turn"
@@ -67,6 +67,15 @@ FAILED: Final = {
     "upstream": "upstream failed",
     "judge": "the judge failed",
     "store": "a store failed",
+}
+SORT: Final = "sort"
+"""Address parameter: the order of a list."""
+
+ORDERS: Final[Mapping[Order, str]] = {
+    "time": "newest first",
+    "risk": "riskiest first",
+    "latency": "slowest first",
+    "cost": "costliest first",
 }
 LABELS: Final = (*map(str, Label), UNCHECKED)
 
@@ -169,6 +178,43 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
     return from_address()
 
 
+def order() -> Order:
+    """Reads the order of the list from the address. An invalid one counts as newest first."""
+    named = read(SORT)
+    return next((name for name in ORDERS if name == named), "time")
+
+
+def order_box() -> Order:
+    """Draws the choice of an order, writes it into the address, and returns it."""
+    now = order()
+    st.session_state[_key(SORT)] = now
+    st.selectbox(
+        "Order",
+        list(ORDERS),
+        key=_key(SORT),
+        format_func=lambda name: ORDERS[name],
+        on_change=_write_choice,
+        args=(SORT,),
+        label_visibility="collapsed",
+        width=170,
+    )
+    return now
+
+
+def views(now: datetime) -> Node:
+    """Draws links to views that people ask for every day. A view of your own is its address."""
+    yesterday = f"{now.astimezone(UTC) - timedelta(days=1):%Y-%m-%d}"
+    day = {"since": yesterday, "until": yesterday}
+    links = (
+        to("conversation", "yesterday's worst blocked", action="BLOCK", sort="risk", **day),
+        to("conversation", "riskiest today", sort="risk", hours="24"),
+        to("conversation", "slowest today", sort="latency", hours="24"),
+        to("conversation", "costliest this week", sort="cost", hours="168"),
+        to("conversation", "what broke", failed="any", hours="24"),
+    )
+    return el("nav", *links, cls="row small views", aria_label="Views")
+
+
 def clear() -> None:
     """Removes all filters from the address."""
     for name in (field.name for field in fields(Filters)):
@@ -230,7 +276,8 @@ def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str]
 
 
 def _write_choice(name: str) -> None:
-    write(**{name: str(st.session_state[_key(name)]) or None}, after=None)
+    chosen = str(st.session_state[_key(name)])
+    write(**{name: None if (name, chosen) == (SORT, "time") else chosen or None}, after=None)
 
 
 def _key(name: str) -> str:

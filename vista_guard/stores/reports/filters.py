@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from vista_guard.errors import InputError
 from vista_guard.types import Action, FailedPart, Span, TurnReport, TurnTexts
@@ -54,6 +54,9 @@ class ReportFilter:
 
 EVERYTHING = ReportFilter()
 
+Order = Literal["time", "risk", "latency", "cost"]
+"""The order of a list: newest first, or the largest first. Turns without a risk or a cost come last."""
+
 ATTENTION = (Action.FLAG, Action.REPAIR, Action.BLOCK)
 """`actions` of turns that may need a person's attention."""
 
@@ -89,6 +92,7 @@ class TurnRow:
     evidence_missing: bool
     labels: Mapping[str, int]
     question: str | None = None
+    cost: float | None = None
 
     @property
     def cursor(self) -> str:
@@ -148,7 +152,11 @@ class FailureRow:
 
 @dataclass(frozen=True)
 class ConversationRow:
-    """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims."""
+    """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims.
+
+    In a list that is not sorted by time, `worst` is the report of the turn that put it there, and `value` that turn's risk,
+    milliseconds or cost.
+    """
 
     conversation_id: str
     key: str
@@ -161,6 +169,8 @@ class ConversationRow:
     blocked: int
     contradicted: int
     unchecked: int
+    worst: str | None = None
+    value: float | None = None
 
     @property
     def cursor(self) -> str:

@@ -20,6 +20,7 @@ from vista_guard.stores.reports.filters import (
     ConversationRow,
     FailureRow,
     FindingRow,
+    Order,
     ReportFilter,
     Summary,
     TurnRow,
@@ -53,6 +54,17 @@ def owned_by(table: sql.Table, tenant: str) -> sql.ColumnElement[bool]:
 def turns(filter: ReportFilter) -> sql.Select[Any]:
     """Selects thin rows."""
     return sql.select(TURNS).where(*conditions(filter))
+
+
+_MEASURES = {"risk": TURNS.c.risk, "latency": TURNS.c.duration_ms, "cost": TURNS.c.cost}
+
+
+def by(order: Order) -> tuple[sql.ColumnElement[Any], ...]:
+    """Returns the columns that sort turns. Of equal ones, those with more contradicted claims come first, then newer ones."""
+    newest = TURNS.c.created_at.desc(), TURNS.c.id.desc()
+    if order == "time":
+        return newest
+    return _MEASURES[order].desc().nulls_last(), TURNS.c.contradicted.desc(), *newest
 
 
 def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
@@ -208,6 +220,18 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
         by_words = CONVERSATIONS.c.conversation_key.in_(matching)
         query = query.where(by_words if filter.words else sql.exists().where(same, *conditions(filter)))
     return query.order_by(CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
+
+
+def sorted_conversations(filter: ReportFilter, order: Order) -> sql.Select[Any]:
+    """Selects named conversations by the first of their matching turns in this order, which is not that of time."""
+    measure, key = _MEASURES[order], TURNS.c.conversation_key
+    first = sql.func.row_number().over(partition_by=key, order_by=by(order)).label("first")
+    turn = (key, TURNS.c.report_id.label("worst"), measure.label("value"), TURNS.c.contradicted, TURNS.c.created_at)
+    ranked = sql.select(*turn, first).where(key.is_not(None), *conditions(filter)).subquery()
+    query = sql.select(CONVERSATIONS, ranked.c.worst, ranked.c.value)
+    query = query.join(ranked, ranked.c.conversation_key == CONVERSATIONS.c.conversation_key)
+    place = ranked.c.value.desc().nulls_last(), ranked.c.contradicted.desc(), ranked.c.created_at.desc()
+    return query.where(ranked.c.first == 1).order_by(*place, ranked.c.conversation_key)
 
 
 def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:

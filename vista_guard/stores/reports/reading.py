@@ -23,6 +23,7 @@ from vista_guard.stores.reports.filters import (
     KeptTurn,
     LiveCursor,
     News,
+    Order,
     Page,
     ReportFilter,
     SourceCount,
@@ -45,6 +46,8 @@ SETTLING_S = 10.0
 
 MOST_ROWS = 1000
 """Most rows of a page."""
+
+MOST_SKIPPED = 1_000_000_000
 
 _AT_ONCE = 200
 """Whole reports read at once."""
@@ -74,9 +77,21 @@ class ReportReader:
         """Returns a reader restricted to this tenant's turns."""
         return type(self)(self._database, tenant=tenant)
 
-    def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
-        """Returns a page of turns, newest first, behind `after` (`Page.next`, `TurnRow.cursor`) if given."""
-        query = queries.turns(self._own_filter(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+    def page(
+        self,
+        filter: ReportFilter = EVERYTHING,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        order: Order = "time",
+    ) -> Page[TurnRow]:
+        """Returns a page of turns, newest first unless `order` says otherwise, behind `after` (`Page.next`) if given.
+
+        Newest first, a `TurnRow.cursor` also serves as `after`.
+        """
+        query = queries.turns(self._own_filter(filter)).order_by(*queries.by(order))
+        if order != "time":
+            return self._counted_page(query, after, limit, queries.read_turn)
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
@@ -122,9 +137,20 @@ class ReportReader:
         return next(iter(self._rows(rows, 1, queries.read_turn)), None)
 
     def conversations(
-        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+        self,
+        filter: ReportFilter = EVERYTHING,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        order: Order = "time",
     ) -> Page[ConversationRow]:
-        """Returns a page of named conversations, latest activity first; a filter on turns keeps those with a match."""
+        """Returns a page of named conversations; a filter on turns keeps those with a match.
+
+        Latest activity first, or by the riskiest, slowest or costliest of the matching turns.
+        """
+        if order != "time":
+            by_turn = queries.sorted_conversations(self._own_filter(filter), order)
+            return self._counted_page(by_turn, after, limit, queries.read_conversation)
         query = queries.conversations(self._own_filter(filter))
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
@@ -259,6 +285,14 @@ class ReportReader:
     def _page(self, query: sql.Select[Any], limit: int, convert: Callable[[sql.Row[Any]], P]) -> Page[P]:
         rows = self._rows(query, limit + 1, convert)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def _counted_page(
+        self, query: sql.Select[Any], after: str | None, limit: int, convert: Callable[[sql.Row[Any]], P]
+    ) -> Page[P]:
+        """A page of a list that has no cursor: `after` is the number of rows before it."""
+        skipped = min(number_of(after or "0"), MOST_SKIPPED)
+        rows = self._rows(query.offset(skipped), limit + 1, convert)
+        return Page(rows[:limit], str(skipped + limit) if len(rows) > limit else None)
 
     def _numbers(self, query: sql.Select[Any]) -> list[int]:
         return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))

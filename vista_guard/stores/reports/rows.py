@@ -68,6 +68,7 @@ def turn_row(report: TurnReport, number: int, texts: TurnTexts | None = None) ->
         "lowest_confidence": min(confidences, default=None),
         "duration_ms": report.timings.total,
         "evidence_missing": report.evidence_missing,
+        "cost": report.usage.cost,
         **{label.lower(): counts[label] for label in LABELS},
         "question": None if texts is None else question(texts.user_text),
     }

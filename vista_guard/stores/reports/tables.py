@@ -65,6 +65,7 @@ TURNS = sql.Table(
     sql.Column("duration_ms", sql.Float, nullable=False),
     sql.Column("evidence_missing", sql.Boolean, nullable=False),
     *(sql.Column(label.lower(), sql.Integer, nullable=False) for label in LABELS),
+    sql.Column("cost", sql.Float),  # of the judge's calls, in US dollars; none before schema 0007
     sql.Column("question", sql.Text),  # the beginning of what the user asked, where texts are kept
 )
 sql.Index("vista_guard_turns_report_id", TURNS.c.report_id, unique=True)
