@@ -40,10 +40,11 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     assert "It came later." in drawn.text()
     rows = {child.key: child.text() for child in drawn.children if not isinstance(child, str)}
     blocked, plain, repaired = (rows[f"{number:032x}"] for number in (3, 9, 5))
-    assert "So it is small?The lighthouse is nine metres tall. · contradicts an earlier turn, 90 %" in blocked
+    reason = "contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"
+    assert f"So it is small?The lighthouse is nine metres tall. · {reason}" in blocked
     assert "I can't say." not in blocked
     assert "It sank.contradicts the evidence, 90 %" in plain  # its question was not kept
-    assert "Which colour?It is painted blue. · contradicts The harbour 🛟, 90 %" in repaired
+    assert "Which colour?It is painted blue. · contradicts The harbour 🛟: “It is painted red.”, 90 %" in repaired
     assert "Do you like it?I like it. I don't know who paints it." in rows[f"{7:032x}"]
     reader.close()
 
@@ -65,7 +66,7 @@ def test_who_may_not_read_drafts_is_told_why_and_not_what(tmp_path: Path) -> Non
     seen = Seen((Filters(), False, "time"))
     seen.look(ScopedReports(reader, Viewer("reader@example.com", None, frozenset())), NOW)
     drawn = feed(seen.rows, (), seen.turns, seen.fresh, NOW).text()
-    assert "contradicts an earlier turn, 90 %" in drawn
+    assert "contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %" in drawn
     assert "nine metres" not in drawn
     reader.close()
 

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from tests.proxy.test_admin import postgres
 from tests.stores.test_reports_contract import START, report
+from tests.stores.test_schema import file, server
 from vista_guard import Guard, StoreError
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.reports import ReportFilter, ReportReader, SqlReports
@@ -19,13 +22,15 @@ from vista_guard.stores.reports.rows import failures_of
 from vista_guard.testing import ScriptedJudge, assistant, conversation
 from vista_guard.types import Claim, PartFailure, Unchecked
 
+__all__ = ["file", "postgres", "server"]  # fixtures
+
 CODE = Unchecked(claim=Claim(id="t1.c3", text="x = 1"), error="code is not judged", what="code")
 LATE = Unchecked(claim=Claim(id="t1.c4", text="It is old."), error="not judged within 5 s (limits.judge_seconds)")
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlReports]:
-    made = SqlReports(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+@pytest_asyncio.fixture(params=["file", "server"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[SqlReports]:
+    made = SqlReports(str(request.getfixturevalue(request.param)))
     yield made
     await made.aclose()
 
@@ -89,10 +94,10 @@ async def test_a_failure_is_forgotten_with_its_conversation_and_its_tenant(store
 
 
 async def test_reports_that_waited_are_told_once(tmp_path: Path) -> None:
-    file = tmp_path / "reports.sqlite"
-    store = SqlReports(f"sqlite:///{file}?timeout=0.05")
+    path = tmp_path / "reports.sqlite"
+    store = SqlReports(f"sqlite:///{path}?timeout=0.05")
     await store.write(report("a", outcomes=()))
-    with sqlite3.connect(file, isolation_level=None) as holder:
+    with sqlite3.connect(path, isolation_level=None) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         for _ in range(2):
             with pytest.raises(StoreError, match="kept in memory"):
@@ -103,7 +108,7 @@ async def test_reports_that_waited_are_told_once(tmp_path: Path) -> None:
         while not await asyncio.to_thread(lambda: store.reader.failures().rows):  # noqa: ASYNC110  # a thread writes
             await asyncio.sleep(0.05)
     await store.aclose()
-    reader = ReportReader(f"sqlite:///{file}")
+    reader = ReportReader(f"sqlite:///{path}")
     assert [(row.part, row.kind) for row in reader.failures().rows] == [("store", "reports")]
     assert len(reader.page().rows) == 3
     reader.close()

@@ -17,7 +17,7 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_c
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.dashboard.series import Sums
-from vista_guard.policy.explanations import explain, worst
+from vista_guard.policy.explanations import answer_number, explain, worst
 from vista_guard.stores.reports import ATTENTION, LiveCursor, Order, TurnRow
 from vista_guard.types import UNCHECKED, Action
 
@@ -133,7 +133,7 @@ def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
-    parts = [address.ago(row.created_at, now), f"turn {_place(row)}"]
+    parts = [address.ago(row.created_at, now), _place(row)]
     parts += [f"tenant {row.tenant}"] if row.tenant else []
     parts += [] if row.risk is None else [f"risk {row.risk:.2f}"]
     parts += [f"policy {row.policy}", address.span_of(row.duration_ms)]
@@ -148,13 +148,13 @@ def _chips(row: TurnRow) -> Node:
 
 
 def _pin(row: TurnRow, pinned: bool) -> Node:
-    name, pressed = f"Pin turn {_place(row)}", str(pinned).lower()
+    name, pressed = f"Pin {_place(row)}", str(pinned).lower()
     sign = "◆" if pinned else "◇"
     return el("button", sign, cls="pin", act=Act(PIN, row.id), aria_pressed=pressed, aria_label=name)
 
 
 def _place(row: TurnRow) -> str:
-    return f"{row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
+    return f"answer {answer_number(row.turn_index)} of {address.own_name(row.conversation_id, row.tenant)}"
 
 
 def tiles(now: Sums, then: Sums) -> Node:
@@ -318,6 +318,7 @@ HEADER: Final = [
     "answer",
     "conversation",
     "turn",
+    "answer number",
     "tenant",
     "policy",
     "ms",
@@ -329,7 +330,8 @@ HEADER: Final = [
 
 def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:
     reason, answer = ("", "") if turn is None else (explain(turn.report).text, turn.report.response)
-    place = (row.conversation_id, row.turn_index, row.tenant, row.policy, round(row.duration_ms))
+    number = answer_number(row.turn_index)
+    place = (row.conversation_id, row.turn_index, number, row.tenant, row.policy, round(row.duration_ms))
     return (
         address.exact(row.created_at),
         row.action.value,

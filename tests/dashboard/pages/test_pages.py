@@ -74,7 +74,7 @@ def test_from_live_to_the_evidence_and_to_the_turn_that_established_it(opened: O
     page.locator(".assistant.here mark.claim").click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
     assert "claim=t3.c1" in page.url
-    page.locator(".panel").get_by_text("established in turn 1").first.click()
+    page.locator(".panel").get_by_text("established in answer 1").first.click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is 31 metres tall.")
     expect(page.locator(".panel mark.quote")).to_have_text("The lighthouse is 31 metres tall.")
     expect(page.locator(".panel .page")).to_contain_text("The harbour was dug in 1702.")
@@ -137,7 +137,7 @@ def test_filters_stand_in_the_address(opened: OpenPage, served: Served) -> None:
 
 def test_a_pinned_turn_stays(opened: OpenPage) -> None:
     page = opened("/")
-    page.get_by_role("button", name="Pin turn 1 of harbour-talk").click()
+    page.get_by_role("button", name="Pin answer 1 of harbour-talk").click()
     expect(page.locator(".turn-row.pinned")).to_have_count(1)
     assert f"pin={FIRST}" in page.url
     again = opened(f"/?pin={FIRST}&attention=1")
@@ -182,11 +182,11 @@ def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
 @pytest.mark.parametrize(
     ("path", "holds"),
     [
-        ("/", 'Blocked: contradicts an earlier turn, 90 %",So it is small?'),
+        ("/", 'Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %",So it is small?'),
         ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
         (f"/conversation?turn={STRANGE}", "Claim <img"),
         ("/trends?hours=1", ",turns,BLOCK,"),
-        ("/review?as=ada", "Blocked: contradicts an earlier turn, 90 %"),
+        ("/review?as=ada", "Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"),
     ],
 )
 def test_what_a_page_shows_is_a_table_to_take_along(opened: OpenPage, path: str, holds: str) -> None:

@@ -12,13 +12,13 @@ from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, foll
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
+from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, own_name, search_box, to
 from vista_guard.dashboard.elements.looks import failure_words
 from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, draw, el
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
-from vista_guard.policy.explanations import WORST, explain
+from vista_guard.policy.explanations import WORST, answer_number, explain
 from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order
 from vista_guard.types import Action, Finding, Label, label_of
 
@@ -64,7 +64,8 @@ def _broken(rows: Sequence[FailureRow], known: Collection[str]) -> Node:
             what = to("conversation", words, turn=row.report_id)
         elif name in known:
             what = to("conversation", words, conversation=name)
-        facts = (address.ago(row.at), name or "an anonymous conversation")
+        tenant = f" · tenant {row.tenant}" if row.tenant else ""
+        facts = (address.ago(row.at), f"{own_name(name, row.tenant)}{tenant}")
         items.append(
             el(
                 "li",
@@ -101,8 +102,9 @@ MEASURES: Final[Mapping[Order, tuple[str, Callable[[float], str]]]] = {
 
 
 def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> Node:
-    turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    facts = [row.conversation_id, turns, f"last {address.ago(row.last_at)}"]
+    turns = "1 answer" if row.turns == 1 else f"{row.turns} answers"
+    name = own_name(row.conversation_id, row.tenant)
+    facts = [name, turns, f"last {address.ago(row.last_at)}"]
     facts += [f"tenant {row.tenant}"] if row.tenant else []
     if order in MEASURES:
         words, say = MEASURES[order]
@@ -118,7 +120,7 @@ def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> N
     bad = highlight.claim is not None and highlight.label in WORST[: WORST.index(Label.ABSTENTION)]
     return el(
         "li",
-        to("conversation", highlight.question or row.conversation_id, **place),
+        to("conversation", highlight.question or name, **place),
         el("div", *(count_chip(name, count) for name, count in counts if count), cls="row"),
         el("div", chip(highlight.label or ""), " ", el("q", highlight.claim or ""), cls="small worst") if bad else None,
         el("div", " · ".join(facts), cls="small faint facts-line"),
@@ -179,7 +181,20 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
     desk.follow(event)
 
 
-CLAIMS = ("turn", "time", "decision", "reason", "question", "answer", "claim", "label", "confidence", "source", "quote")
+CLAIMS = (
+    "turn",
+    "answer number",
+    "time",
+    "decision",
+    "reason",
+    "question",
+    "answer",
+    "claim",
+    "label",
+    "confidence",
+    "source",
+    "quote",
+)
 
 
 def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
@@ -187,7 +202,7 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
     for turn in window.turns:
         report = turn.report
         action, reason = report.decision.action.value, explain(report).text
-        cells = (report.turn_index, address.exact(report.created_at), action, reason)
+        cells = (report.turn_index, answer_number(report.turn_index), address.exact(report.created_at), action, reason)
         for outcome in report.outcomes or (None,):
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None
@@ -199,7 +214,11 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
 def _head(window: Window) -> Node:
     name = _name(window)
     back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
-    title = "An anonymous turn, without a conversation id." if name is None else f"Conversation {name}"
+    tenant = window.turns[0].report.tenant if window.turns else None
+    title = (
+        "An anonymous turn, without a conversation id." if name is None else f"Conversation {own_name(name, tenant)}"
+    )
+    title += f" · tenant {tenant}" if tenant else ""
     return el("div", back, el("span", title, cls="faint small text"), cls="row")
 
 

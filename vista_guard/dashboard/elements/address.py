@@ -299,6 +299,18 @@ def to(page: str, text: str | Node, *, cls: str = "", **values: str | None) -> N
     return el("a", text, href=href, act=Act(GO, href), cls=cls)
 
 
+def own_name(conversation_id: str | None, tenant: str | None) -> str:
+    """Returns the name of a conversation without its tenant, which the proxy puts before it.
+
+    Example:
+        >>> own_name("north/visit-3", "north"), own_name("visit-3", None)
+        ('visit-3', 'visit-3')
+    """
+    if conversation_id is None:
+        return "an anonymous conversation"
+    return conversation_id.removeprefix(f"{tenant}/") if tenant else conversation_id
+
+
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
