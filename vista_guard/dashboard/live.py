@@ -170,7 +170,7 @@ def tiles(now: Sums, then: Sums) -> Node:
         tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
         _errors(now.failures),
         tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
-        cls="tiles",
+        cls="tiles seven",
     )
 
 
@@ -265,7 +265,7 @@ MOST_PINNED: Final = 20
 def live(desk: Desk) -> None:
     """Draws the page."""
     st.title("Live", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         order = address.order()
         filters = filter_bar(desk.reports.choices(from_address()), time=order != "time")
         address.order_box()

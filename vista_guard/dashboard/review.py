@@ -158,7 +158,7 @@ def _bar(counts: Mapping[Reason, int], chosen: Reason | None, decided: bool) -> 
     whole = _choice("all", sum(counts.values()), "", chosen is None and not decided)
     reasons = (_choice(REASONS[reason], counts.get(reason, 0), reason.value, chosen is reason) for reason in Reason)
     done = el("button", "decided", cls="plain", act=Act("decided"), aria_pressed=str(decided).lower())
-    return el("div", whole, *reasons, done, cls="row", role="group", aria_label="Why turns wait")
+    return el("div", whole, *reasons, done, cls="row choices", role="group", aria_label="Why turns wait")
 
 
 def _choice(word: str, count: int, value: str, here: bool) -> Node:

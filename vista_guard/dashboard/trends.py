@@ -15,9 +15,10 @@ from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, charts, tree
 from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address, percent, took
 from vista_guard.dashboard.elements.charts import diagram
-from vista_guard.dashboard.elements.looks import PARTS, failure_words, look
+from vista_guard.dashboard.elements.looks import PARTS, SCORE, failure_words, look
 from vista_guard.dashboard.elements.tree import Node, draw, el, sign
 from vista_guard.dashboard.page import Desk, download
+from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.series import Change, Point, Sums, Value
 from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
@@ -88,7 +89,7 @@ def _marks(changes: Sequence[Change]) -> list[tuple[datetime, str]]:
 
 def _legend(changes: Sequence[Change]) -> Node:
     if not changes:
-        return el("p", "No judge or policy changed in this period.", cls="note")
+        return tree.folded("What changed", "No judge or policy changed in this period.")
     rows = [
         el(
             "li",
@@ -107,7 +108,7 @@ def _actions(rollup: Rollup, step: Step, marks: Any) -> None:
     names = [str(action) for action in Action]
     points = series.actions(rollup, step)
     chart = charts.add_marks(charts.stacked(points, names, "turns"), marks)
-    text = "Turns by action. Letters mark changes of judge or policy."
+    text = "Turns by action." + (" Letters mark changes of judge or policy." if marks else "")
     charts.panel("trends-actions", "Actions", text, chart, *_columns(points, names, 0))
 
 
@@ -121,7 +122,7 @@ def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
     values = series.score(rollup)
     names = ("score", "no evidence")
     chart = charts.add_marks(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
-    text = "Mean VISTA score of the judged turns, and the share of turns without evidence."
+    text = f"{SCORE}. Beside it the share of turns without evidence."
     charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
 
 
@@ -179,7 +180,7 @@ def reasons(rollup: Rollup) -> Node:
     counts = series.reasons(rollup)
     heading = el("h2", "Reasons for unjudged claims")
     if not counts:
-        return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
+        return tree.folded("Reasons for unjudged claims", "Every claim was judged in this period.")
     most = counts[0][1]
     rows = [
         _bar(f"{reason}…" if len(reason) == REASON_CHARS else reason, count, most)
@@ -194,7 +195,7 @@ def contradicted(sources: Sequence[SourceCount]) -> Node:
     """Draws the sources that claims contradict most."""
     heading = el("h2", "Most contradicted")
     if not sources:
-        return el("section", heading, el("p", "No claim was contradicted in this period.", cls="note"))
+        return tree.folded("Most contradicted", "No claim was contradicted in this period.")
     rows = [_bar(f"{source.source} {source.source_id}", source.claims, sources[0].claims) for source in sources]
     caption = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
     return el("section", heading, caption, el("ul", *rows, cls="bars"))
@@ -231,6 +232,8 @@ def _when(at: datetime) -> str:
 WEEK: Final = timedelta(days=7, hours=1)
 """Times up to this length are shown by the hour."""
 
+HOUR: Final = timedelta(hours=1)
+
 MINUTELY: Final = timedelta(hours=6)
 """Times up to this length are shown by the minute."""
 
@@ -240,11 +243,11 @@ BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 def trends(desk: Desk) -> None:
     """Draws the page."""
     st.title("Trends", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         filters = filter_bar(desk.reports.choices(from_address()))
         now = datetime.now(UTC)
         start, end = _time(filters, now)
-        step, rollup = _read_rollup(desk, filters, start, end)
+        step, rollup = read_rollup(desk.reports, filters, start, end)
         if rollup.turns:
             download("trends", CSV, lambda: _cells(rollup))
     if not rollup.turns and filters == Filters():
@@ -277,6 +280,8 @@ def _before(desk: Desk, filters: Filters, time: tuple[datetime, datetime], step:
     start, end = time
     if start == BEGINNING:
         return None
+    if end - start > MINUTELY + timedelta(seconds=1) and step == "minute":  # there are few data, but not before
+        step = "hour"
     # Roll-ups know whole hours: the hour in which the shown time begins is counted there.
     until = start if step == "minute" else start.replace(minute=0, second=0, microsecond=0)
     return series.sums(desk.reports.rollup(filters, until - (end - start), until, step))
@@ -305,16 +310,21 @@ def _time(filters: Filters, now: datetime) -> tuple[datetime, datetime]:
     return start or BEGINNING, min(end or moment, moment)
 
 
-def _read_rollup(desk: Desk, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:
-    """Reads the counts: by the minute for up to six hours, by the hour for up to a week, else by the day."""
-    if end - start <= MINUTELY + timedelta(seconds=1):
-        return "minute", desk.reports.rollup(filters, start, end, "minute")
-    if end - start <= WEEK:
-        return "hour", desk.reports.rollup(filters, start, end, "hour")
-    rollup = desk.reports.rollup(filters, start, end, "day")
-    if not rollup.turns or end - min(row.at for row in rollup.turns) > WEEK:
-        return "day", rollup
-    return _read_rollup(desk, filters, min(row.at for row in rollup.turns), end)
+def read_rollup(reports: ScopedReports, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:
+    """Reads the counts by the span of the data: by the minute below six hours, by the hour up to a week, else by the day."""
+    if end - start > WEEK:
+        days = reports.rollup(filters, start, end, "day")
+        if not days.turns or end - days.turns[0].at > WEEK:
+            return "day", days
+        start = max(start, days.turns[0].at)
+    hours = reports.rollup(filters, start, end, "hour")
+    first = max(start, hours.turns[0].at) if hours.turns else start
+    if end - start > MINUTELY + timedelta(seconds=1) and (
+        not hours.turns or hours.turns[-1].at + HOUR - first > MINUTELY
+    ):
+        return "hour", hours
+    minutes = reports.rollup(filters, first, end, "minute")
+    return ("minute", minutes) if minutes.turns or not hours.turns else ("hour", hours)  # deleted turns have no minutes
 
 
 def _age(rollup: Rollup, step: Step) -> Node:

@@ -28,7 +28,7 @@ AFTER = "after"
 
 def listing(desk: Desk) -> None:
     """Draws the list, with its search and filters."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         choices = desk.reports.choices(from_address())
         search_box()
         filters, order = filter_bar(choices), address.order_box()

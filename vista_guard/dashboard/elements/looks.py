@@ -50,6 +50,10 @@ FAILURES: Final[dict[tuple[str, str], str]] = {
 }
 """What broke (`types.PartFailure`), in words."""
 
+SCORE: Final = (
+    "VISTA score: the share of a turn's judged claims that are verified, out of scope or an abstention; 1 is best"
+)
+
 PARTS: Final = ("upstream", "judge", "store")
 
 

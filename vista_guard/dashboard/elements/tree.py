@@ -180,6 +180,11 @@ def empty(title: str, text: str, *, command: str | None = None, act: Act | None 
     )
 
 
+def folded(title: str, text: str) -> Node:
+    """Draws a section that has nothing to show as one line, with the reason inside."""
+    return el("details", el("summary", title, ": nothing"), el("p", text, cls="small faint"), cls="folded")
+
+
 def pager(name: str, first: str, more: str, *, begun: str | None, next: str | None) -> Node | None:
     """Draws buttons to the first page, where one has `begun` to turn pages, and to the next, where there is one."""
     back = el("button", first, cls="plain", act=Act(name)) if begun else None
