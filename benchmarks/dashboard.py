@@ -82,7 +82,7 @@ def store_times(url: str) -> dict[str, float]:
 
     def look(filters: Filters) -> Callable[[], Any]:
         def work() -> None:
-            Seen((filters, False)).look(scoped, now)
+            Seen((filters, False, "time")).look(scoped, now)
             now_and_then(scoped, filters, now)
 
         return work
@@ -92,6 +92,7 @@ def store_times(url: str) -> dict[str, float]:
         "Live, blocked": look(Filters(action=Action.BLOCK)),
         "Live, one tenant, contradicted": look(Filters(tenant="zoo", label="CONTRADICTED")),
         "Conversations": lambda: scoped.conversations(Filters()),
+        "Conversations, riskiest": lambda: scoped.conversations(Filters(), order="risk"),
         "Conversations, contradicted": lambda: scoped.conversations(Filters(label="CONTRADICTED")),
         "choices of the filters": lambda: scoped.choices(),
     }

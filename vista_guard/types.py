@@ -401,6 +401,27 @@ Record = Literal["verdicts", "delivered", "full"]
 """What a sink keeps of a turn's texts beside its report: nothing; what was said and shown; the draft too, withheld or not."""
 
 
+FailedPart = Literal["upstream", "judge", "store"]
+
+
+class PartFailure(Noun):
+    """Something that broke around a turn. It holds no text.
+
+    `kind` is a class, never a message: of upstream `connect`, `timeout`, `status`, `stream`; of the judge as in the metric
+    `vista_guard.unchecked`; of a store `read`, `write`, or `reports` when reports had to wait for their database.
+    """
+
+    part: FailedPart
+    kind: str
+    tenant: str | None = None
+    conversation_id: str | None = None
+    at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+
+UNREAD, UNWRITTEN = "evidence could not be read", "knowledge was not stored"
+"""How a report's warning begins whose store failed."""
+
+
 class Attempt(Noun):
     """A draft that was not delivered as it was: what was found in it, and what was done. Its text is not kept."""
 

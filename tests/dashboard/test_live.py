@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.dashboard import seeded
+from vista_guard.dashboard import series
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import TURNS, Seen, condition, feed, now_and_then, rule, tiles
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reports import ReportReader, Summary
 from vista_guard.types import Action, TurnTexts
 
 NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
@@ -21,7 +23,7 @@ NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
 def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     file = tmp_path / "reports.sqlite"
     reader = ReportReader(seeded.write(file, *seeded.talk()))
-    reports, seen = ScopedReports(reader, THIS_MACHINE), Seen((Filters(), False))
+    reports, seen = ScopedReports(reader, THIS_MACHINE), Seen((Filters(), False, "time"))
     seen.look(reports, NOW)
     assert [row.turn_index for row in seen.rows] == [9, 7, 5, 3, 1]
     assert seen.fresh == frozenset()
@@ -38,10 +40,11 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     assert "It came later." in drawn.text()
     rows = {child.key: child.text() for child in drawn.children if not isinstance(child, str)}
     blocked, plain, repaired = (rows[f"{number:032x}"] for number in (3, 9, 5))
-    assert "So it is small?The lighthouse is nine metres tall. · contradicts an earlier turn, 90 %" in blocked
+    reason = "contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"
+    assert f"So it is small?The lighthouse is nine metres tall. · {reason}" in blocked
     assert "I can't say." not in blocked
     assert "It sank.contradicts the evidence, 90 %" in plain  # its question was not kept
-    assert "Which colour?It is painted blue. · contradicts The harbour 🛟, 90 %" in repaired
+    assert "Which colour?It is painted blue. · contradicts The harbour 🛟: “It is painted red.”, 90 %" in repaired
     assert "Do you like it?I like it. I don't know who paints it." in rows[f"{7:032x}"]
     reader.close()
 
@@ -49,7 +52,10 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
 def test_long_texts_say_where_they_are_cut(tmp_path: Path) -> None:
     told = seeded.report(1, "It is red. " * 100, ())
     texts = TurnTexts(user_text="Which colour is it? " * 20)
-    reader, seen = ReportReader(seeded.write(tmp_path / "reports.sqlite", (told, texts))), Seen((Filters(), False))
+    reader, seen = (
+        ReportReader(seeded.write(tmp_path / "reports.sqlite", (told, texts))),
+        Seen((Filters(), False, "time")),
+    )
     seen.look(ScopedReports(reader, THIS_MACHINE), NOW)
     assert feed(seen.rows, (), seen.turns, seen.fresh, NOW).text().count("…") == 2
     reader.close()
@@ -57,10 +63,10 @@ def test_long_texts_say_where_they_are_cut(tmp_path: Path) -> None:
 
 def test_who_may_not_read_drafts_is_told_why_and_not_what(tmp_path: Path) -> None:
     reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *seeded.talk()))
-    seen = Seen((Filters(), False))
+    seen = Seen((Filters(), False, "time"))
     seen.look(ScopedReports(reader, Viewer("reader@example.com", None, frozenset())), NOW)
     drawn = feed(seen.rows, (), seen.turns, seen.fresh, NOW).text()
-    assert "contradicts an earlier turn, 90 %" in drawn
+    assert "contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %" in drawn
     assert "nine metres" not in drawn
     reader.close()
 
@@ -78,10 +84,15 @@ def test_the_tiles_compare_with_the_same_hour_a_week_ago(tmp_path: Path) -> None
     reader.close()
     assert (now.turns, now.share(Action.BLOCK), then.turns, then.share(Action.BLOCK)) == (4, 0.5, 24, 0.5)
     assert now.p95_ms == pytest.approx(97.5)
+    assert (now.failures, then.failures) == ({}, {})
     text = tiles(now, then).text()
     assert "turns in 5 minutes4a week ago 2" in text
     assert "blocked50.0 %a week ago 50.0 %" in text
     assert "claims unchecked–a week ago –" in text
+    assert "errors0upstream, judge, stores" in text
+    assert "a week ago" not in tiles(now, series.of_summary(Summary(0, {}, {}, 0, (), None))).text()
+    broken = tiles(replace(now, failures={"upstream": 18, "judge": 1}), then)
+    assert "errors1918 upstream, 1 judge" in broken.text()
 
 
 def test_the_alert_asks_for_what_the_proxy_counts() -> None:

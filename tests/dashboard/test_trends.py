@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboard import weeks
+from tests.dashboard import seeded, weeks
 from vista_guard.dashboard import series
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements import charts
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.page import Words
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.trends import _time, overview, reasons
+from vista_guard.dashboard.trends import BEGINNING, _time, overview, read_rollup, reasons
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
 from vista_guard.stores.reports.rollups import reason_of
@@ -104,6 +104,31 @@ def test_sums_and_lines() -> None:
     assert [value.name for value in series.latency(found)][:3] == ["p50", "p95", "p99"]
     assert not series.slowest_known(series.latency(found))
     assert series.slowest_known(series.latency(rollup(turns(0, latency=(*[0] * 12, 4)))))
+
+
+@pytest.mark.parametrize(
+    ("hours", "asked", "step"),
+    [
+        (2, None, "minute"),
+        (2, 24, "minute"),
+        (30, None, "hour"),
+        (30, 6, "minute"),
+        (30, 168, "hour"),
+        (24 * 20, None, "day"),
+        (24 * 20, 168, "hour"),
+    ],
+)
+def test_buckets_are_as_long_as_the_span_of_the_data_wants(
+    hours: float, asked: int | None, step: str, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    turns = [(report, None) for report in weeks.traffic(40, hours, now=now)]
+    reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *turns))
+    start = BEGINNING if asked is None else now - timedelta(hours=asked)
+    by, found = read_rollup(ScopedReports(reader, THIS_MACHINE), Filters(), start, now + timedelta(seconds=1))
+    assert by == step
+    assert sum(row.turns for row in found.turns) > 0
+    reader.close()
 
 
 def test_reasons_are_added_up() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_guard.policy.explanations import explain, worst
+from vista_guard.policy.explanations import answer_number, explain, worst
 from vista_guard.types import (
     Action,
     Attempt,
@@ -61,18 +61,18 @@ REFUSED = Attempt(outcomes=(FALSE,), decision=Decision(action=Action.REPAIR, rea
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        (report(Action.BLOCK, TRUE, FALSE, claim_ids=("a",)), "Blocked: contradicts Opening hours, 90 %"),
-        (report(Action.BLOCK, LOOSE, FALSE), "Blocked: contradicts Opening hours, 90 %, and 1 more claim"),
+        (report(Action.BLOCK, TRUE, FALSE, claim_ids=("a",)), "Blocked: contradicts Opening hours: “from nine”, 90 %"),
+        (report(Action.BLOCK, LOOSE, FALSE), "Blocked: contradicts Opening hours: “from nine”, 90 %, and 1 more claim"),
         (report(Action.FLAG, LOOSE, FALSE, claim_ids=("b",)), "Flagged: no evidence supports a claim, 80 %"),
         (
             report(Action.BLOCK, finding("a", Label.CONTRADICTED, 0.7, EARLIER)),
-            "Blocked: contradicts an earlier turn, 70 %",
+            "Blocked: contradicts an earlier turn: “from nine”, 70 %",
         ),
         (report(Action.BLOCK, finding("a", Label.CONTRADICTED)), "Blocked: contradicts the evidence, 90 %"),
         (report(Action.FLAG, LOOSE, evidence_missing=True), "Flagged: no evidence was given"),
         (report(Action.FLAG, unchecked("code")), "Flagged: code is not judged"),
         (report(Action.BLOCK, unchecked("claim"), TRUE), "Blocked: a claim could not be judged"),
-        (report(Action.REPAIR, TRUE, attempts=(REFUSED,)), "Repaired: contradicts Opening hours, 90 %"),
+        (report(Action.REPAIR, TRUE, attempts=(REFUSED,)), "Repaired: contradicts Opening hours: “from nine”, 90 %"),
         (report(Action.ALLOW, TRUE, LOOSE, finding("d", Label.OUT_OF_SCOPE)), "Allowed: 1 of 3 claims verified"),
         (report(Action.ALLOW), "Allowed: no claim to verify"),
         (report(Action.FLAG, finding("e", Label.ABSTENTION, 0.6)), "Flagged: abstention, 60 %"),
@@ -87,3 +87,16 @@ def test_the_worst_claim_is_the_most_serious_and_then_the_surest() -> None:
     surer = finding("z", Label.CONTRADICTED, 0.95)
     assert worst(report(Action.BLOCK, TRUE, LOOSE, FALSE, surer)) == surer
     assert worst(report(Action.ALLOW)) is None
+
+
+def test_a_long_quote_is_cut_and_stands_on_one_line() -> None:
+    long = HOURS.model_copy(update={"quote": "from nine\n" * 30})
+    text = explain(report(Action.BLOCK, finding("a", Label.CONTRADICTED, 0.9, long))).text
+    assert text.startswith("Blocked: contradicts Opening hours: “from nine from nine")
+    assert text.endswith("…”, 90 %")
+    assert len(text) < 150
+
+
+@pytest.mark.parametrize(("index", "number"), [(0, 1), (1, 1), (2, 1), (3, 2), (5, 3), (6, 3)])
+def test_answers_are_counted_from_one(index: int, number: int) -> None:
+    assert answer_number(index) == number

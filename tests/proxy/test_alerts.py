@@ -18,7 +18,8 @@ from vista_guard import ConfigError, JudgeError, _aio
 from vista_guard.cli.serve import build_guard
 from vista_guard.proxy.alerts import SCHEMA, AlertSink, Watch, slack_message
 from vista_guard.proxy.settings import AlertSettings
-from vista_guard.testing import ScriptedChatServer
+from vista_guard.stores.reports import SqlReports
+from vista_guard.testing import Fault, ScriptedChatServer
 
 SECRET = "T0-very-secret"
 HOSTILE = "<!channel> <https://evil.example|pay> *now*"
@@ -171,16 +172,34 @@ def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over(monkeypatc
     assert (over["kind"], over["state"]) == ("errors", "resolved")
 
 
-def test_an_upstream_that_is_down_raises_the_error_rate() -> None:
+def test_an_upstream_that_is_down_raises_the_error_rate_and_is_kept(tmp_path: Path) -> None:
+    kept = SqlReports(f"sqlite:///{tmp_path / 'reports.sqlite'}")
     with (
         receiving() as hook,
-        alerting(hook.url, on=("errors",), window_s=600) as sink,
-        proxy("http://127.0.0.1:9/v1", sinks=[sink]) as served,
+        alerting(hook.url, on=("errors",), window_s=600, dashboard="https://guard.example.com/") as sink,
+        proxy("http://127.0.0.1:9/v1", sinks=[sink, kept]) as served,
     ):
-        for _ in range(4):
-            assert served.post("/v1/chat/completions", {"model": "m", "messages": ASKED}).status_code == 502
+        for number in range(4):
+            body = {"model": "m", "messages": ASKED, "metadata": {"conversation_id": f"talk {number % 2}"}}
+            assert served.post("/v1/chat/completions", body).status_code == 502
+        assert served.post("/v1/embeddings", {}).status_code == 502
         wait_for(lambda: hook.requests)
-    assert sent(hook)[0]["rate"] == 1.0
+        rows = kept.reader.failures().rows
+    _aio.run(kept.aclose())
+    [fired] = sent(hook)
+    assert (fired["rate"], fired["link"]) == (1.0, "https://guard.example.com/conversation?failed=any&hours=1")
+    assert {(row.part, row.kind, row.tenant) for row in rows} == {("upstream", "connect", "default")}
+    assert [row.conversation_id for row in rows] == [None, *["default/talk 1", "default/talk 0"] * 2]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_upstream_answers_instead_is_kept_by_its_class(stream: bool, tmp_path: Path) -> None:
+    kept = SqlReports(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    with ScriptedChatServer(TRUTH, faults={1: Fault.http(503)}) as upstream, proxy(upstream, sinks=[kept]) as served:
+        served.post("/v1/chat/completions", {"model": "m", "messages": ASKED, "stream": stream})
+        rows = kept.reader.failures().rows
+    _aio.run(kept.aclose())
+    assert [(row.part, row.kind, row.report_id) for row in rows] == [("upstream", "status", None)]
 
 
 class TestWatch:

@@ -13,8 +13,8 @@ from tests.proxy.test_admin import postgres
 from tests.stores.test_reports_contract import START, report
 from tests.stores.test_schema import file, server
 from vista_guard import Action, Decision, InputError
-from vista_guard.stores.reports import ATTENTION, Highlight, ReportFilter, SqlReports, percentile
-from vista_guard.types import TurnTexts
+from vista_guard.stores.reports import ATTENTION, Highlight, Order, ReportFilter, SqlReports, percentile
+from vista_guard.types import Timings, TurnTexts, Usage
 
 __all__ = ["file", "postgres", "server"]  # fixtures
 
@@ -42,6 +42,37 @@ async def test_pages_follow_each_other(store: SqlReports) -> None:
     assert (seen, after) == ([f"r{n}" for n in range(11, -1, -1)], None)
     with pytest.raises(InputError, match=r"'x'.*`next`"):
         reader.page(after="x")
+
+
+async def test_lists_are_sorted_by_risk_latency_and_cost(store: SqlReports) -> None:
+    risky = {"x": (0.9, 10.0, 0.0), "y": (0.2, 900.0, 0.1), "z": (None, 20.0, 0.5)}
+    for name, (risk, total, cost) in risky.items():
+        usage, timings = Usage(cost=cost), Timings(total=total)
+        await store.write(
+            report(f"of {name}", 1, 60, id=name, tenant="sorted", risk=risk, usage=usage, timings=timings)
+        )
+    await store.write(report("of x", 3, 61, id="x2", tenant="sorted", risk=0.1))
+    reader = store.reader.of_tenant("sorted")
+    orders: dict[Order, list[str]] = {
+        "time": ["x2", "z", "y", "x"],
+        "risk": ["x", "y", "x2", "z"],
+        "latency": ["y", "z", "x", "x2"],
+        "cost": ["z", "y", "x2", "x"],
+    }
+    for order, names in orders.items():
+        first = reader.page(limit=3, order=order)
+        rest = reader.page(after=first.next, order=order)
+        assert [row.id for row in (*first.rows, *rest.rows)] == names, order
+        assert rest.next is None
+    talks = reader.conversations(order="risk")
+    assert [(row.conversation_id, row.worst, row.value) for row in talks.rows] == [
+        ("of x", "x", 0.9),
+        ("of y", "y", 0.2),
+        ("of z", "z", None),
+    ]
+    later = ReportFilter(start=START + timedelta(minutes=61))
+    assert [row.worst for row in reader.conversations(later, order="latency").rows] == ["x2"]
+    assert reader.conversations(after="99999999999999999999999", order="cost").rows == ()
 
 
 async def test_filters(store: SqlReports) -> None:

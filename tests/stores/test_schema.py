@@ -40,8 +40,8 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0008"
+down_revision = "0007"
 
 
 def upgrade():
@@ -187,10 +187,10 @@ def test_a_later_version_leaves_postgres_to_the_command(server: str, later: Path
     assert later == database_module.MIGRATIONS
     with (
         closing(ReportReader(server)) as reader,
-        pytest.raises(StoreError, match=r"schema 0004.* needs 0005"),
+        pytest.raises(StoreError, match=r"schema 0007.* needs 0008"),
     ):
         reader.page()
-    assert upgrade(engine).revision == "0004"
+    assert upgrade(engine).revision == "0007"
     engine.dispose()
     with closing(ReportReader(server)) as reader:
         assert reader.page().rows == ()
@@ -255,7 +255,7 @@ def test_a_newer_schema_is_refused(url: str) -> None:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0999'")
     engine.dispose()
     reader = ReportReader(url)
-    with pytest.raises(StoreError, match=r"schema 0999, .* up to 0004"):
+    with pytest.raises(StoreError, match=r"schema 0999, .* up to 0007"):
         reader.page()
     reader.close()
 

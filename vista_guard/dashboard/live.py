@@ -12,13 +12,13 @@ import streamlit as st
 from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
-from vista_guard.dashboard.elements.looks import LOOKS, look
+from vista_guard.dashboard.elements.looks import LOOKS, PARTS, look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shorten, shown, sign
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.dashboard.series import Sums
-from vista_guard.policy.explanations import explain, worst
-from vista_guard.stores.reports import ATTENTION, LiveCursor, TurnRow
+from vista_guard.policy.explanations import answer_number, explain, worst
+from vista_guard.stores.reports import ATTENTION, LiveCursor, Order, TurnRow
 from vista_guard.types import UNCHECKED, Action
 
 TURNS: Final = "vista_guard_turns_total"
@@ -133,9 +133,11 @@ def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
-    parts = [address.ago(row.created_at, now), f"turn {_place(row)}"]
+    parts = [address.ago(row.created_at, now), _place(row)]
     parts += [f"tenant {row.tenant}"] if row.tenant else []
+    parts += [] if row.risk is None else [f"risk {row.risk:.2f}"]
     parts += [f"policy {row.policy}", address.span_of(row.duration_ms)]
+    parts += [f"${row.cost:.4f}"] if row.cost else []
     parts += ["no evidence"] if row.evidence_missing else []
     return el("div", " · ".join(parts), cls="meta", title=address.exact(row.created_at))
 
@@ -146,30 +148,38 @@ def _chips(row: TurnRow) -> Node:
 
 
 def _pin(row: TurnRow, pinned: bool) -> Node:
-    name, pressed = f"Pin turn {_place(row)}", str(pinned).lower()
+    name, pressed = f"Pin {_place(row)}", str(pinned).lower()
     sign = "◆" if pinned else "◇"
     return el("button", sign, cls="pin", act=Act(PIN, row.id), aria_pressed=pressed, aria_label=name)
 
 
 def _place(row: TurnRow) -> str:
-    return f"{row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
+    return f"answer {answer_number(row.turn_index)} of {address.own_name(row.conversation_id, row.tenant)}"
 
 
 def tiles(now: Sums, then: Sums) -> Node:
-    """Six figures of the last minutes, each with its value in an hour a week ago."""
-    before = f"{then.turns * MINUTES / 60:.0f}" if then.turns else "none"
+    """Seven figures of the last minutes, each with its value in an hour a week ago, if there were turns."""
+
+    def tile(title: str, figure: str, earlier: str, mark: Node | None = None) -> Node:
+        return tree.tile(title, figure, f"a week ago {earlier}" if then.turns else None, mark)
+
     return el(
         "dl",
-        _tile(f"turns in {MINUTES} minutes", str(now.turns), before),
-        *(_tile(look(kind).word, percent(now.share(kind)), percent(then.share(kind)), sign(kind)) for kind in WATCHED),
-        _tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
-        _tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
-        cls="tiles",
+        tile(f"turns in {MINUTES} minutes", str(now.turns), f"{then.turns * MINUTES / 60:.0f}"),
+        *(tile(look(kind).word, percent(now.share(kind)), percent(then.share(kind)), sign(kind)) for kind in WATCHED),
+        tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
+        _errors(now.failures),
+        tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
+        cls="tiles seven",
     )
 
 
-def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
-    return tree.tile(title, now, f"a week ago {then}", mark)
+def _errors(failures: Mapping[str, int]) -> Node:
+    """Draws how much broke, by part, with a link to it."""
+    total = sum(failures.values())
+    parts = ", ".join(f"{failures[part]} {part}" for part in PARTS if failures.get(part))
+    figure = to("conversation", str(total), failed="any", hours="1") if total else "0"
+    return tree.tile("errors", figure, parts or "upstream, judge, stores")
 
 
 MINUTES: Final = 5
@@ -198,7 +208,7 @@ class Seen:
     `asked` are the filters of the rows: with other filters the page starts afresh.
     """
 
-    asked: tuple[Filters, bool]
+    asked: tuple[Filters, bool, Order]
     rows: list[TurnRow] = field(default_factory=list)
     turns: dict[str, GuardedTurn] = field(default_factory=dict)
     fresh: frozenset[str] = frozenset()
@@ -207,19 +217,26 @@ class Seen:
     at: datetime | None = None
 
     def look(self, reports: ScopedReports, now: datetime) -> None:
-        """Reads the turns since the last refresh."""
-        filters, attention = self.asked
+        """Reads the turns since the last refresh, or the first ones in an order that is not that of time."""
+        filters, attention, order = self.asked
+        if order != "time":
+            self._show(reports.page(filters, attention=attention, order=order).rows, now, first=self.at is None)
+            self._read(reports)
+            return
         first = self.cursor is None
         news = reports.since(self.cursor, filters, attention=attention, limit=0 if first else MOST)
         self.cursor = news.cursor
         # The cursor comes before the page: turns written in between are new at the next refresh, never lost.
         rows = reports.page(filters, attention=attention).rows if first else news.rows
         known = {row.id for row in self.rows}
-        new_rows = [row for row in rows if row.id not in known]
-        self.fresh = frozenset() if first else frozenset(row.id for row in new_rows)
-        self.rows = sorted([*new_rows, *self.rows], key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS]
-        self.at = now
+        merged = [*(row for row in rows if row.id not in known), *self.rows]
+        self._show(sorted(merged, key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS], now, first=first)
         self._read(reports)
+
+    def _show(self, rows: Sequence[TurnRow], now: datetime, *, first: bool) -> None:
+        known = {row.id for row in self.rows}
+        self.fresh = frozenset() if first else frozenset(row.id for row in rows) - known
+        self.rows, self.at = list(rows), now
 
     def pin(self, reports: ScopedReports, names: Sequence[str]) -> None:
         """Pins these rows; reads those that are not in the list."""
@@ -240,32 +257,38 @@ class Seen:
 
 
 EVERY_S: Final = 2.0
+SORTED_EVERY_S: Final = 10.0
+"""A sorted list reads all matching turns anew."""
 MOST_PINNED: Final = 20
 
 
 def live(desk: Desk) -> None:
     """Draws the page."""
     st.title("Live", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        filters = filter_bar(desk.reports.choices(from_address()), time=False)
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        order = address.order()
+        filters = filter_bar(desk.reports.choices(from_address()), time=order != "time")
+        address.order_box()
         attention = st.toggle(
             "Attention only", key="live-attention", value=address.read("attention") == "1", on_change=_attention
         )
         paused = st.toggle("Pause", key="live-paused")
         alert_box()
-        seen = _session_state(filters, attention)
+        seen = _session_state(filters, attention, order)
         download("live", HEADER, lambda: [_cells(row, seen.turns.get(row.id)) for row in seen.rows])
-    st.fragment(shown(_stream), run_every=None if paused else EVERY_S)(desk, attention, paused)
+    every = EVERY_S if order == "time" else SORTED_EVERY_S
+    st.fragment(shown(_stream), run_every=None if paused else every)(desk, attention, paused)
 
 
 def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     filters, now = from_address(), datetime.now(UTC)
-    seen = _session_state(filters, attention)
+    seen = _session_state(filters, attention, address.order())
     if not paused or seen.at is None:
         seen.look(desk.reports, now)
     seen.pin(desk.reports, _pins())
     figures = tiles(*now_and_then(desk.reports, filters, now))
-    draw(el("div", _age(seen, now, paused), figures, cls="stack"), key="live-tiles")
+    top = el("div", figures, address.views(now), _age(seen, now, paused), cls="stack")
+    desk.follow(draw(top, key="live-tiles"))
     if not seen.rows and (filters.narrow or attention):
         text = "No stored turn matches the filters. New ones appear here."
         draw(tree.empty("No turn like this", text), key="live-empty")
@@ -280,10 +303,10 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     desk.follow(event)
 
 
-def _session_state(filters: Filters, attention: bool) -> Seen:
-    seen = st.session_state.get("live-seen")
-    if not isinstance(seen, Seen) or seen.asked != (filters, attention):
-        seen = st.session_state["live-seen"] = Seen((filters, attention))
+def _session_state(filters: Filters, attention: bool, order: Order) -> Seen:
+    seen, asked = st.session_state.get("live-seen"), (filters, attention, order)
+    if not isinstance(seen, Seen) or seen.asked != asked:
+        seen = st.session_state["live-seen"] = Seen(asked)
     return seen
 
 
@@ -295,21 +318,36 @@ HEADER: Final = [
     "answer",
     "conversation",
     "turn",
+    "answer number",
     "tenant",
     "policy",
     "ms",
+    "risk",
+    "cost",
     "report",
 ]
 
 
 def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:
     reason, answer = ("", "") if turn is None else (explain(turn.report).text, turn.report.response)
-    place = (row.conversation_id, row.turn_index, row.tenant, row.policy, round(row.duration_ms), row.id)
-    return address.exact(row.created_at), row.action.value, reason, row.question, answer, *place
+    number = answer_number(row.turn_index)
+    place = (row.conversation_id, row.turn_index, number, row.tenant, row.policy, round(row.duration_ms))
+    return (
+        address.exact(row.created_at),
+        row.action.value,
+        reason,
+        row.question,
+        answer,
+        *place,
+        row.risk,
+        row.cost,
+        row.id,
+    )
 
 
 def _age(seen: Seen, now: datetime, paused: bool) -> Node:
-    newest = f"newest turn {address.ago(seen.rows[0].created_at, now)}" if seen.rows else "no turns"
+    last = max((row.created_at for row in seen.rows), default=None)
+    newest = "no turns" if last is None else f"newest turn {address.ago(last, now)}"
     looked = "paused; looked" if paused else "looked"
     return el("p", f"{looked} at {address.exact(seen.at or now)} · {newest}", cls="small faint")
 

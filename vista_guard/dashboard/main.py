@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -24,12 +24,21 @@ logger = logging.getLogger("vista_guard")
 
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { max-width: 84rem; padding: 4.6rem 2rem 3rem; }
-@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4.4rem 0.9rem 2rem; } }
+.st-key-where { position: fixed; top: 0; right: 3.4rem; width: auto; max-width: 60vw; height: 3.6rem; z-index: 999991; }
+.st-key-where { justify-content: center; pointer-events: none; }
 @media (max-width: 900px) { [data-testid="stColumn"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); } }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vg-line, rgb(128 128 128 / 0.25)); }
 [data-testid="stMarkdownContainer"] :is(p, li, td, blockquote) { unicode-bidi: plaintext; text-align: start; }
 [data-stale] { opacity: 1 !important; transition: none !important; }
 h1 { letter-spacing: -0.01em; padding: 0.2rem 0 0.6rem !important; }
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 4rem 0.9rem 2rem; }
+  [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+  h1 { font-size: 1.4rem !important; padding: 0 0 0.7rem !important; }
+  .st-key-bar { flex-wrap: nowrap !important; overflow-x: auto; }
+  .st-key-bar > * { flex-shrink: 0 !important; }
+  .st-key-bar > :has([data-testid="stTextInput"]) { min-width: 15rem; }
+}
 [data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 0.95rem; margin-left: 0.35rem; }
 [data-testid="stExpandSidebarButton"] { width: auto; padding: 0 0.6rem; }
 </style>"""
@@ -63,8 +72,10 @@ def main() -> None:
         with st.sidebar:
             draw(el("p", viewer.name, cls="small faint text"), key="account")
             st.button("Sign out", on_click=st.logout)
-    page = st.navigation(list(pages.values()), position="top")
-    draw(_where(material.environment, desk.database), key="where")
+    hidden = [_page(info, desk, path=path) for info in open_to for path in info.also]
+    page = st.navigation([*pages.values(), *hidden], position="top")
+    with st.container(key="where"):
+        draw(_where(material.environment, desk.database), key="where-line")
     page.run()
 
 
@@ -97,7 +108,9 @@ def current_viewer(settings: DashboardSettings) -> Viewer | None:
     return viewer
 
 
-def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
+def _page(info: PageInfo, desk: Desk, *, first: bool = False, path: str | None = None) -> Any:
+    """Makes a page; with another `path` than its own, one that the menu does not show."""
+
     def draw_page() -> None:
         try:
             shown(info.show)(desk)
@@ -105,7 +118,9 @@ def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
             desk.invite()
 
     icon = f":material/{info.icon}:"
-    return st.Page(draw_page, title=info.title, url_path=info.path, icon=icon, default=first)
+    visibility: Literal["visible", "hidden"] = "visible" if path is None else "hidden"
+    own = path or info.path
+    return st.Page(draw_page, title=info.title, url_path=own, icon=icon, default=first, visibility=visibility)
 
 
 def _sign_in() -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import streamlit as st
 
@@ -185,16 +186,19 @@ NAME: Final = "as"
 
 _CHOSEN: Final = "who-chosen"
 
+REMEMBERED: Final = "vista_guard_who"
+"""The cookie that `tree.js` writes for the element with `data-remember`."""
+
 
 def name_of(desk: Desk) -> str | None:
-    """Returns the reviewer's name; draws a field for it and returns None while there is none.
+    """Returns the reviewer's name, with a line that says it; draws a field for it and returns None while there is none.
 
     Without sign-in everybody who has the one-time link may take any name: they could write the database itself.
     """
     if desk.settings.sign_in is not None:
         return desk.viewer.name
-    entered = address.read(NAME) or st.session_state.get(_CHOSEN)
-    if entered is not None:
+    entered = address.read(NAME) or st.session_state.get(_CHOSEN, unquote(st.context.cookies.get(REMEMBERED, "")))
+    if entered:
         try:
             name = clean_name(entered)
         except InputError as exc:
@@ -202,6 +206,7 @@ def name_of(desk: Desk) -> str | None:
         else:
             st.session_state[_CHOSEN] = name  # it stays while one goes from page to page
             address.write(**{NAME: name})
+            _say(name)
             return name
     _ask()
     return None
@@ -213,11 +218,18 @@ def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
     return el("a", text, href=href, act=Act(GO, href))
 
 
+def _say(name: str) -> None:
+    change = el("button", "not you?", act=Act("who"), aria_label=f"Not {name}? Choose another name")
+    line = el("p", "You are ", el("strong", name), " · ", change, cls="small faint who", data_remember=name)
+    if draw(line, key="who") == Act("who"):
+        st.session_state[_CHOSEN] = ""
+        address.write(**{NAME: None})
+        st.rerun()
+
+
 def _ask() -> None:
-    text = "There is no sign-in. Your decisions and annotations are stored under the name that you choose."
-    draw(el("section", el("h2", "Who are you?"), el("p", text), cls="stack"), key="who")
-    with st.form("who-form", border=False):
-        typed = st.text_input("Your name", key="who-name", max_chars=80)
+    with st.form("who-form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        typed = st.text_input("Who are you? Your decisions are stored under this name.", key="who-name", max_chars=80)
         if st.form_submit_button("Go on") and typed.strip():
             address.write(**{NAME: typed.strip()})
             st.rerun()

@@ -26,7 +26,8 @@ _log = logging.getLogger(__name__)
 class PageInfo:
     """A page: its title, its path in the address, a Material Symbols icon, its drawing function, and who may open it.
 
-    `needs` is the permission without which a viewer neither sees nor reaches it; None for everybody who signed in.
+    `needs` is the permission without which a viewer neither sees nor reaches it; None for everybody who signed in. `also` are
+    further paths, for people who type an address.
     """
 
     title: str
@@ -34,11 +35,12 @@ class PageInfo:
     icon: str
     show: Callable[[Desk], None]
     needs: Permission | None = None
+    also: tuple[str, ...] = ()
 
 
 OWN = (
     PageInfo("Live", "live", "bolt", live),
-    PageInfo("Conversations", "conversation", "forum", conversation),
+    PageInfo("Conversations", "conversation", "forum", conversation, also=("conversations",)),
     PageInfo("Trends", "trends", "monitoring", trends),
     PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
 )

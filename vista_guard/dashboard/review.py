@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -25,9 +26,10 @@ from vista_guard.types import Action
 REASONS: Final = {
     Reason.COMPLAINT: "complaint",
     Reason.BLOCKED: "blocked",
+    Reason.FLAGGED: "flagged",
     Reason.DISAGREEMENT: "judges disagree",
     Reason.LOW_CONFIDENCE: f"confidence below {LOW_CONFIDENCE}",
-    Reason.SAMPLE: f"one in {SAMPLE} allowed",
+    Reason.SAMPLE: f"one in {SAMPLE} delivered",
 }
 
 RIGHT: Final = {
@@ -51,11 +53,12 @@ EVENTS: Final = {
     "released": "gave it back",
     "upheld": "upheld the verdict",
     "overturned": "overturned the verdict",
+    "reopened": "took the verdict back",
     "comment": "wrote",
 }
 
-REASON, DECIDED, AFTER = "reason", "decided", "after"
-"""Names in the address."""
+REASON, DECIDED, AFTER, AT = "reason", "decided", "after", "at"
+"""Names in the address. `AT` is the report of the row that keys act on."""
 
 
 AT_ONCE = 100
@@ -65,22 +68,76 @@ Group = Sequence[Review]
 """Reviews of equal drafts, the first of them in front."""
 
 
-def listing(desk: Desk, who: str) -> None:
-    """Draws the queue, equal drafts as one row; a press on the next free turn takes it."""
+def listing(desk: Desk, who: str | None) -> None:
+    """Draws the queue, equal drafts as one row, with keys for one of them. Without a name it is only looked at."""
     reason, decided = _reason(), address.read(DECIDED) == "1"
     page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
     groups = [[row] for row in page.rows] if decided else group_equal(page.rows, desk.reviews.draft_keys(page.rows))
     turns = desk.reports.turns([group[0].report_id for group in groups])
-    rows = [_row(group, turns.get(group[0].report_id), who) for group in groups]
-    title = "Decided, newest first" if decided else "Open, longest waiting first"
+    marked = None if decided or who is None else _marked(groups, who)
+    rows = [_row(group, turns.get(group[0].report_id), who, group is marked) for group in groups]
+    title = "Decided, newest first" if decided else "Open, the riskiest first"
     body = el("ul", *rows, cls="talks", aria_label=title) if rows else _empty_queue(decided)
     more = tree.pager("more", "From the start", "More", begun=address.read(AFTER), next=page.next)
-    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), body, more, cls="stack"), key="queue")
+    keys = None if marked is None else _keys(marked, _following(groups, marked, page.next))
+    bar = _bar(desk.reviews.counts(), reason, decided)
+    event = draw(el("div", bar, keys, body, more, cls="stack"), key="queue")
     if isinstance(event, Act):
-        _follow(desk, event, who, reason)
+        _follow(desk, event, who, next((group for group in groups if group[0].report_id == event.value), ()))
     desk.follow(event)
     if groups:
         download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
+
+
+def _marked(groups: Sequence[Group], who: str) -> Group | None:
+    """The row that keys act on: the one in the address, else the first that nobody else has."""
+    now, at = datetime.now(UTC), address.read(AT)
+    free = (group for group in groups if group[0].held_by(now) in (None, who))
+    return next((group for group in groups if group[0].report_id == at), next(free, None))
+
+
+def _following(groups: Sequence[Group], marked: Group, next_page: str | None) -> Act:
+    """The act that moves the mark on: to the next row, the next page, or back to the first row."""
+    place = next(place for place, group in enumerate(groups) if group is marked) + 1
+    if place == len(groups) and next_page is not None:
+        return Act("more", next_page)
+    return Act(AT, groups[place % len(groups)][0].report_id)
+
+
+def _keys(marked: Group, following: Act) -> Node:
+    """Draws the actions on the marked row, each with its key."""
+    name = marked[0].report_id
+    return el(
+        "div",
+        key_button("T", "Take this turn", Act("take", name), cls="plain main"),
+        key_button("U", "Uphold", Act("uphold", name)),
+        key_button("O", "Overturn", Act("overturn", name)),
+        key_button("N", "Next", following),
+        el(
+            "details",
+            el("summary", "Keys", el("kbd", "?"), cls="plain", aria_keyshortcuts="?"),
+            el("ul", *(el("li", el("kbd", key), " ", does) for key, does in KEYS.items()), cls="small"),
+        ),
+        cls="row keys",
+        role="group",
+        aria_label="The marked turn",
+    )
+
+
+KEYS: Final = {
+    "T": "reserves the marked turn for you and opens it",
+    "U": "upholds the guard's decision, for all equal drafts",
+    "O": "overturns it: opens the turn and asks why",
+    "N": "moves the mark to the next row; in an open turn, takes the next one",
+    "Z": "takes your last decision back",
+    "G": "in an open turn: gives it back",
+    "?": "shows these keys",
+}
+
+
+def key_button(key: str, text: str, act: Act, *, cls: str = "plain") -> Node:
+    """Draws a button that a key presses, too, and that names it."""
+    return el("button", text, el("kbd", key, aria_hidden="true"), cls=cls, act=act, aria_keyshortcuts=key)
 
 
 def group_equal(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
@@ -97,13 +154,11 @@ def _reason() -> Reason | None:
 
 
 def _bar(counts: Mapping[Reason, int], chosen: Reason | None, decided: bool) -> Node:
-    """Reasons to filter by, with counts, and the button that takes the next turn."""
+    """Reasons to filter by, with counts."""
     whole = _choice("all", sum(counts.values()), "", chosen is None and not decided)
     reasons = (_choice(REASONS[reason], counts.get(reason, 0), reason.value, chosen is reason) for reason in Reason)
     done = el("button", "decided", cls="plain", act=Act("decided"), aria_pressed=str(decided).lower())
-    free = any(counts.values()) and not decided
-    take = el("button", "Take the next turn", cls="plain main", act=Act("next")) if free else None
-    return el("div", take, whole, *reasons, done, cls="row", role="group", aria_label="Why turns wait")
+    return el("div", whole, *reasons, done, cls="row choices", role="group", aria_label="Why turns wait")
 
 
 def _choice(word: str, count: int, value: str, here: bool) -> Node:
@@ -118,16 +173,18 @@ def _empty_queue(decided: bool) -> Node:
         return tree.empty("No decisions yet", "Reviewers' decisions are listed here.")
     return tree.empty(
         "Nothing waits",
-        "Blocked turns, turns that a judge was unsure of, that judges disagree on, that somebody complained about, and one "
-        "in a hundred of the rest come here when they are written.",
+        "Blocked and flagged turns, turns that a judge was unsure of, that judges disagree on, that somebody complained "
+        f"about, and one in {SAMPLE} of the rest come here when they are written.",
         command="vista-guard reviews complain REPORT --reason '…'",
     )
 
 
-def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
+def _row(group: Group, turn: GuardedTurn | str | None, who: str | None, marked: bool) -> Node:
     review, now = group[0], datetime.now(UTC)
     held = review.held_by(now)
+    risk = turn.report.risk if isinstance(turn, GuardedTurn) else None
     facts = [
+        None if risk is None else f"risk {risk:.2f}",
         f"queued {address.ago(review.queued_at, now)}"
         if review.open
         else f"decided {address.ago(review.decided_at or review.queued_at, now)}",
@@ -141,6 +198,9 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
         el("div", _chips(review), _equal(len(group)), cls="row"),
         el("p", clause(explain(turn.report)), cls="small worst") if isinstance(turn, GuardedTurn) else None,
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint facts-line"),
+        cls="here" if marked else "",
+        aria_current="true" if marked else None,
+        reveal=review.report_id if marked and address.read(AT) else None,
         key=review.report_id,
     )
 
@@ -171,24 +231,49 @@ def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
 def _chips(review: Review) -> Node:
     verdict = None if review.verdict is None else el("span", review.verdict.value, cls="chip tone-unchecked")
     reason = (
-        el("span", REASONS[review.reason], cls="chip tone-abstention") if review.reason is not Reason.BLOCKED else None
+        None  # its action says it
+        if review.reason in (Reason.BLOCKED, Reason.FLAGGED)
+        else el("span", REASONS[review.reason], cls="chip tone-abstention")
     )
     return el("span", chip(review.action), reason, verdict, cls="row")
 
 
-def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
+def _follow(desk: Desk, act: Act, who: str | None, group: Group) -> None:
+    """Follows a press on the list; `group` are the reviews of the row that it is about."""
     if act.name == "reason":
-        address.write(**{REASON: act.value or None, DECIDED: None, AFTER: None})
+        address.write(**{REASON: act.value or None, DECIDED: None, AFTER: None, AT: None})
     elif act.name == "decided":
-        address.write(**{DECIDED: None if address.read(DECIDED) else "1", AFTER: None})
+        address.write(**{DECIDED: None if address.read(DECIDED) else "1", AFTER: None, AT: None})
     elif act.name == "more":
-        address.write(after=act.value or None)
-    elif act.name == "next":
-        _next(desk, who, reason)
+        address.write(**{AFTER: act.value or None, AT: None})
+    elif act.name == AT:
+        address.write(**{AT: act.value})
+    elif who is not None and group:
+        _act_on(desk, act.name, who, group)
         return
     else:
         return
     st.rerun()
+
+
+def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
+    """Takes, upholds or overturns the marked row."""
+    name = group[0].report_id
+    if what == "take":
+        try:
+            desk.reviews.reserve(name, who)
+        except InputError:  # somebody was quicker
+            _next(desk, who, _reason())
+        else:
+            _open(name)
+    elif what == "overturn":
+        st.session_state[OVERTURNING] = name
+        _open(name)
+    elif what == "uphold":
+        turn = desk.reports.turn(name)
+        names = [name, *(review.report_id for review in desk.reviews.equal(name))]
+        if turn is not None:
+            _decide(desk, names, who, ReviewVerdict.UPHELD, _as_judged(turn))
 
 
 def _next(desk: Desk, who: str, reason: Reason | None) -> None:
@@ -197,24 +282,76 @@ def _next(desk: Desk, who: str, reason: Reason | None) -> None:
     if taken is None:
         st.toast("No turn is free: all are decided, or other reviewers hold them.")
         return
-    address.write(turn=taken.report_id, claim=None, after=None)
+    _open(taken.report_id)
+
+
+def _open(report_id: str) -> None:
+    address.write(turn=report_id, claim=None, after=None, at=None)
     st.rerun()
+
+
+DONE: Final = "review-done"
+"""Session state: the last decision, to say and to undo it."""
+
+
+@dataclass(frozen=True)
+class LastDecision:
+    """A decision on some turns: the first, and those with an equal draft. `asked` is how many it was meant for."""
+
+    verdict: ReviewVerdict
+    names: tuple[str, ...]
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """What was done, in a sentence."""
+        count = len(self.names)
+        said = f"{self.verdict.value.capitalize()}: {'this turn' if count == 1 else f'{count} equal drafts'}."
+        missing = self.asked - count
+        return f"{said} {missing} more {'was' if missing == 1 else 'were'} taken by others." if missing else said
+
+
+def _decide(desk: Desk, names: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> None:
+    def decide() -> None:
+        decided = desk.reviews.decide_all(names, who, verdict, reason)
+        st.session_state[DONE] = LastDecision(verdict, decided, len(names))
+        st.session_state.pop(OVERTURNING, None)
+
+    _apply(decide)
+
+
+def _draw_done(desk: Desk, who: str) -> None:
+    """Says what the last decision did, with a button that takes it back."""
+    done = st.session_state.get(DONE)
+    if not isinstance(done, LastDecision):
+        return
+    undo = key_button("Z", "Undo", Act("undo"))
+    if draw(el("div", el("span", done.text), undo, cls="row keys", role="status"), key="review-done") == Act("undo"):
+        del st.session_state[DONE]
+        _apply(lambda: desk.reviews.undo(done.names, who))
+
+
+def _as_judged(turn: GuardedTurn) -> str:
+    """The reason of a verdict that upholds the guard's."""
+    return f"as judged. {explain(turn.report).text}"
 
 
 BEFORE = 2
 """Turns of the conversation that are shown before the one under review."""
 
 
-def draw_turn(desk: Desk, who: str, report_id: str) -> None:
-    """Draws the turn and its actions."""
+def draw_turn(desk: Desk, who: str | None, report_id: str) -> None:
+    """Draws the turn and, for a reviewer with a name, its actions."""
     turn, review = desk.reports.turn(report_id), desk.reviews.get(report_id)
     if turn is None:
         _draw_not_found(desk, report_id)
         return
     desk.follow(draw(_head(turn, review, who), key="review-head"))
-    _actions(desk, turn, review, who)
+    if who is not None:
+        _actions(desk, turn, review, who)
     _show(desk, turn)
-    _comment(desk, report_id, who)
+    if who is not None:
+        _comment(desk, report_id, who)
     trail = desk.reviews.trail(report_id)
     if trail:
         events = el("ol", *(_event(event, place) for place, event in enumerate(trail)), cls="talks")
@@ -236,13 +373,13 @@ def _show(desk: Desk, turn: GuardedTurn) -> None:
     desk.follow(event)
 
 
-def _head(turn: GuardedTurn, review: Review | None, who: str) -> Node:
+def _head(turn: GuardedTurn, review: Review | None, who: str | None) -> Node:
     back = under_name("review", "The queue")
     whole = to("conversation", "In its conversation", turn=turn.report.id)
     return el("div", back, whole, *_state(review, who), cls="row small")
 
 
-def _state(review: Review | None, who: str) -> list[Node]:
+def _state(review: Review | None, who: str | None) -> list[Node]:
     if review is None:
         return [el("span", "not in the queue", cls="chip tone-abstention")]
     now = datetime.now(UTC)
@@ -286,22 +423,41 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     )
     draw(el("div", *head), key="verdict-head")
     others = [entry.report_id for entry in desk.reviews.equal(name)]
-    with st.form("verdict", border=True):
-        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
+    overturning = st.session_state.get(OVERTURNING) == name
+    if overturning:
+        # The number makes each press move the cursor.
+        focus = st.session_state[FOCUSED] = st.session_state.get(FOCUSED, 0) + 1
+        draw(el("p", HOW, cls="small", role="status", data_focus=f"{WHY}#{focus}"), key="overturning")
+    choices = (
+        (ReviewVerdict.UPHELD, f"Uphold: {RIGHT[action]}", "U"),
+        (ReviewVerdict.OVERTURNED, f"Overturn: {WRONG[action]}", "O"),
+    )
+    # Ctrl+Enter presses a form's first button.
+    with st.form("verdict-overturned" if overturning else "verdict", border=True):
+        reason = st.text_area(WHY, key="verdict-reason", max_chars=2000, height=68, placeholder=HINT)
         whole = bool(others) and st.checkbox(
             f"Also for {len(others)} equal draft{'s' * (len(others) > 1)}", True, key="verdict-equal"
         )
         with st.container(horizontal=True):
-            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U")
-            overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
-    if upheld or overturned:
-        verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED
-        # Upholding repeats the guard's reason; overturning needs the reviewer's own.
-        stored_reason = reason if reason.strip() or overturned else f"as judged. {explain(turn.report).text}"
-        _apply(lambda: desk.reviews.decide_all([name, *(others if whole else ())], who, verdict, stored_reason))
+            pressed = [
+                verdict
+                for verdict, text, key in (reversed(choices) if overturning else choices)
+                if st.form_submit_button(text, shortcut=key)
+            ]
+    if pressed == [ReviewVerdict.OVERTURNED] and not reason.strip():
+        st.session_state[OVERTURNING] = name
+        st.rerun()
+    if pressed:  # upholding repeats the guard's reason; overturning needs the reviewer's own
+        stored_reason = reason if reason.strip() else _as_judged(turn)
+        _decide(desk, [name, *(others if whole else ())], who, pressed[0], stored_reason)
 
 
-WHY: Final = "Reason, with the evidence; needed to overturn"
+OVERTURNING, FOCUSED = "review-overturning", "review-focused"
+"""Session state: the turn that waits for a reason, and how often its field was given the cursor."""
+
+WHY: Final = "Why"
+HOW: Final = "Why was it wrong? Ctrl+Enter then overturns it."
+HINT: Final = "Reason, with the evidence; needed to overturn"
 
 
 def _comment(desk: Desk, name: str, who: str) -> None:
@@ -346,10 +502,9 @@ def _draw_not_found(desk: Desk, report_id: str) -> None:
 def review(desk: Desk) -> None:
     """Draws the page."""
     st.title("Review", anchor=False)
-    who = name_of(desk)
-    if who is None:
-        return
-    report = address.read(address.TURN)
+    who, report = name_of(desk), address.read(address.TURN)
+    if who is not None:
+        _draw_done(desk, who)
     if report is None:
         listing(desk, who)
     else:

@@ -17,12 +17,14 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.reports import (
     ATTENTION,
     ConversationRow,
+    FailureRow,
     FindingRow,
     Highlight,
     KeptTurn,
     LiveCursor,
     Maker,
     News,
+    Order,
     Page,
     ReportFilter,
     ReportReader,
@@ -32,7 +34,19 @@ from vista_guard.stores.reports import (
     TurnRow,
 )
 from vista_guard.stores.reports.rollups import Step
-from vista_guard.types import Action, Attempt, Claim, Finding, Label, Outcome, Span, TurnReport, TurnTexts, label_of
+from vista_guard.types import (
+    Action,
+    Attempt,
+    Claim,
+    FailedPart,
+    Finding,
+    Label,
+    Outcome,
+    Span,
+    TurnReport,
+    TurnTexts,
+    label_of,
+)
 
 HIDDEN: Final = "(withheld: this was not delivered, and your role does not include drafts)"
 
@@ -128,6 +142,14 @@ _CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[
 )
 """By database, then by tenant: one tenant's names never appear among another's choices."""
 
+FAILED_PARTS: Final[Mapping[str, tuple[FailedPart, ...]]] = {
+    "any": ("upstream", "judge", "store"),
+    "upstream": ("upstream",),
+    "judge": ("judge",),
+    "store": ("store",),
+}
+"""Values of `Filters.failed`."""
+
 ROWS: Final = 50
 """Rows of a page of a list."""
 
@@ -176,10 +198,17 @@ class ScopedReports:
         )
 
     def page(
-        self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
+        self,
+        filters: Filters,
+        *,
+        after: str | None = None,
+        attention: bool = False,
+        limit: int = ROWS,
+        order: Order = "time",
     ) -> Page[TurnRow]:
-        """Turns, newest first; `attention` leaves out those that were simply allowed."""
-        return self._of(filters).page(self._report_filter(filters, attention), after=after, limit=limit)
+        """Turns in this order; `attention` leaves out those that were simply allowed."""
+        report_filter = self._report_filter(filters, attention)
+        return self._of(filters).page(report_filter, after=after, limit=limit, order=order)
 
     def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
         """Turns written since the cursor; see `ReportReader.since`."""
@@ -194,7 +223,7 @@ class ScopedReports:
 
         Filters without a column in the roll-ups are ignored.
         """
-        keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
+        keys = {"keys": ("action", "reason", "part", "kind"), "claim_keys": ("label",)}
         return self._of(filters).rollup(start, end, by, self._report_filter(filters), **keys)
 
     def makers(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> tuple[Maker, ...]:
@@ -205,9 +234,15 @@ class ScopedReports:
         """Counts the sources that the newest contradicted claims contradict, the most frequent first."""
         return self._of(filters).sources(replace(self._report_filter(filters), labels=(Label.CONTRADICTED.value,)))
 
-    def conversations(self, filters: Filters, *, after: str | None = None) -> Page[ConversationRow]:
-        """Conversations, latest activity first."""
-        return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS)
+    def conversations(
+        self, filters: Filters, *, after: str | None = None, order: Order = "time"
+    ) -> Page[ConversationRow]:
+        """Conversations in this order, by latest activity or by their first turn in it."""
+        return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS, order=order)
+
+    def failures(self, filters: Filters) -> Page[FailureRow]:
+        """What broke, newest first; of the filters tenant, time and part apply."""
+        return self._of(filters).failures(self._report_filter(filters), limit=ROWS)
 
     def highlights(self, filters: Filters, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by their `key`."""
@@ -308,6 +343,7 @@ class ScopedReports:
             actions=tuple(actions),
             labels=() if filters.label is None else (filters.label,),
             evidence_missing=filters.evidence_missing,
+            failed=FAILED_PARTS.get(filters.failed or "", ()),
         )
 
     def _readers(self) -> list[ReportReader]:

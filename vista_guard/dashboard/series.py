@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -69,6 +69,8 @@ class Sums:
     cost: float = 0.0
     tokens: int = 0
     unpriced: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """By part, as in `types.PartFailure`."""
 
     def share(self, action: str) -> float | None:
         """The share of turns with this action."""
@@ -85,6 +87,9 @@ def sums(rollup: Rollup) -> Sums:
     actions: Counter[str] = Counter()
     for row in rollup.turns:
         actions[row.action] += row.turns
+    broken: Counter[str] = Counter()
+    for failure in rollup.failures:
+        broken[failure.part] += failure.failures
     scored = sum(row.scored for row in rollup.turns)
     return Sums(
         turns=sum(actions.values()),
@@ -97,6 +102,7 @@ def sums(rollup: Rollup) -> Sums:
         cost=sum(row.cost for row in rollup.turns),
         tokens=sum(row.input_tokens + row.output_tokens for row in rollup.turns),
         unpriced=sum(row.unpriced_calls for row in rollup.turns),
+        failures=broken,
     )
 
 
@@ -109,6 +115,7 @@ def of_summary(summary: Summary) -> Sums:
         unchecked=summary.claims.get(UNCHECKED, 0),
         evidence_missing=summary.evidence_missing,
         p95_ms=percentile(summary.latency, 0.95),
+        failures=summary.failures,
     )
 
 
@@ -120,6 +127,11 @@ def actions(rollup: Rollup, step: Step) -> list[Point]:
 def labels(rollup: Rollup, step: Step) -> list[Point]:
     """Claims by label, `UNCHECKED` among them."""
     return _points(((row.at, row.label, row.claims) for row in rollup.claims), step)
+
+
+def failures(rollup: Rollup, step: Step) -> list[Point]:
+    """What broke, by part."""
+    return _points(((row.at, row.part, row.failures) for row in rollup.failures), step)
 
 
 def tokens(rollup: Rollup, step: Step) -> list[Point]:

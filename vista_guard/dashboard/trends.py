@@ -15,9 +15,10 @@ from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, charts, tree
 from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, from_address, percent, took
 from vista_guard.dashboard.elements.charts import diagram
-from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.looks import PARTS, SCORE, failure_words, look
 from vista_guard.dashboard.elements.tree import Node, draw, el, sign
 from vista_guard.dashboard.page import Desk, download
+from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.series import Change, Point, Sums, Value
 from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
@@ -74,6 +75,7 @@ def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> 
         for column, draw_it in zip(st.columns(2, gap="large"), pair, strict=True):
             with column:
                 draw_it(counts, by, marks)
+    _failures(rollup, step)
     draw(reasons(usage), key="trends-reasons")
 
 
@@ -87,7 +89,7 @@ def _marks(changes: Sequence[Change]) -> list[tuple[datetime, str]]:
 
 def _legend(changes: Sequence[Change]) -> Node:
     if not changes:
-        return el("p", "No judge or policy changed in this period.", cls="note")
+        return tree.folded("What changed", "No judge or policy changed in this period.")
     rows = [
         el(
             "li",
@@ -106,7 +108,7 @@ def _actions(rollup: Rollup, step: Step, marks: Any) -> None:
     names = [str(action) for action in Action]
     points = series.actions(rollup, step)
     chart = charts.add_marks(charts.stacked(points, names, "turns"), marks)
-    text = "Turns by action. Letters mark changes of judge or policy."
+    text = "Turns by action." + (" Letters mark changes of judge or policy." if marks else "")
     charts.panel("trends-actions", "Actions", text, chart, *_columns(points, names, 0))
 
 
@@ -120,7 +122,7 @@ def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
     values = series.score(rollup)
     names = ("score", "no evidence")
     chart = charts.add_marks(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
-    text = "Mean VISTA score of the judged turns, and the share of turns without evidence."
+    text = f"{SCORE}. Beside it the share of turns without evidence."
     charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
 
 
@@ -134,6 +136,23 @@ def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
     if series.slowest_known(values):
         text += " Some took longer than the last bucket: their percentile is a lower bound."
     charts.panel("trends-latency", "Latency", text, chart, *_columns(values, names))
+
+
+def _failures(rollup: Rollup, step: Step) -> None:
+    points = series.failures(rollup, step)
+    if points:
+        text = "Failed calls to upstream, and turns in which the judge or a store failed."
+        chart = charts.stacked(points, PARTS, "errors", by_look=False)
+        charts.panel("trends-failures", "Errors", text, chart, *_columns(points, PARTS, 0))
+        draw(_kinds(rollup), key="trends-failure-kinds")
+
+
+def _kinds(rollup: Rollup) -> Node:
+    counts: Counter[str] = Counter()
+    for row in rollup.failures:
+        counts[failure_words(row.part, row.kind)] += row.failures
+    most = max(counts.values())
+    return el("ul", *(_bar(words, count, most) for words, count in counts.most_common()), cls="bars")
 
 
 def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
@@ -161,7 +180,7 @@ def reasons(rollup: Rollup) -> Node:
     counts = series.reasons(rollup)
     heading = el("h2", "Reasons for unjudged claims")
     if not counts:
-        return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
+        return tree.folded("Reasons for unjudged claims", "Every claim was judged in this period.")
     most = counts[0][1]
     rows = [
         _bar(f"{reason}…" if len(reason) == REASON_CHARS else reason, count, most)
@@ -176,7 +195,7 @@ def contradicted(sources: Sequence[SourceCount]) -> Node:
     """Draws the sources that claims contradict most."""
     heading = el("h2", "Most contradicted")
     if not sources:
-        return el("section", heading, el("p", "No claim was contradicted in this period.", cls="note"))
+        return tree.folded("Most contradicted", "No claim was contradicted in this period.")
     rows = [_bar(f"{source.source} {source.source_id}", source.claims, sources[0].claims) for source in sources]
     caption = el("p", "Sources of the evidence against the newest 10,000 contradicted claims.", cls="small faint")
     return el("section", heading, caption, el("ul", *rows, cls="bars"))
@@ -213,6 +232,8 @@ def _when(at: datetime) -> str:
 WEEK: Final = timedelta(days=7, hours=1)
 """Times up to this length are shown by the hour."""
 
+HOUR: Final = timedelta(hours=1)
+
 MINUTELY: Final = timedelta(hours=6)
 """Times up to this length are shown by the minute."""
 
@@ -222,11 +243,11 @@ BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 def trends(desk: Desk) -> None:
     """Draws the page."""
     st.title("Trends", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         filters = filter_bar(desk.reports.choices(from_address()))
         now = datetime.now(UTC)
         start, end = _time(filters, now)
-        step, rollup = _read_rollup(desk, filters, start, end)
+        step, rollup = read_rollup(desk.reports, filters, start, end)
         if rollup.turns:
             download("trends", CSV, lambda: _cells(rollup))
     if not rollup.turns and filters == Filters():
@@ -235,6 +256,7 @@ def trends(desk: Desk) -> None:
     if not rollup.turns:
         text = "No counts match the filters. Choose a longer period, or clear them."
         draw(tree.empty("No turns in this time", text), key="trends-empty")
+        _failures(rollup, step)
         return
     usage = desk.reports.rollup(filters, start, end, "hour") if step == "minute" else rollup
     top = (
@@ -258,6 +280,8 @@ def _before(desk: Desk, filters: Filters, time: tuple[datetime, datetime], step:
     start, end = time
     if start == BEGINNING:
         return None
+    if end - start > MINUTELY + timedelta(seconds=1) and step == "minute":  # there are few data, but not before
+        step = "hour"
     # Roll-ups know whole hours: the hour in which the shown time begins is counted there.
     until = start if step == "minute" else start.replace(minute=0, second=0, microsecond=0)
     return series.sums(desk.reports.rollup(filters, until - (end - start), until, step))
@@ -286,16 +310,21 @@ def _time(filters: Filters, now: datetime) -> tuple[datetime, datetime]:
     return start or BEGINNING, min(end or moment, moment)
 
 
-def _read_rollup(desk: Desk, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:
-    """Reads the counts: by the minute for up to six hours, by the hour for up to a week, else by the day."""
-    if end - start <= MINUTELY + timedelta(seconds=1):
-        return "minute", desk.reports.rollup(filters, start, end, "minute")
-    if end - start <= WEEK:
-        return "hour", desk.reports.rollup(filters, start, end, "hour")
-    rollup = desk.reports.rollup(filters, start, end, "day")
-    if not rollup.turns or end - min(row.at for row in rollup.turns) > WEEK:
-        return "day", rollup
-    return _read_rollup(desk, filters, min(row.at for row in rollup.turns), end)
+def read_rollup(reports: ScopedReports, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:
+    """Reads the counts by the span of the data: by the minute below six hours, by the hour up to a week, else by the day."""
+    if end - start > WEEK:
+        days = reports.rollup(filters, start, end, "day")
+        if not days.turns or end - days.turns[0].at > WEEK:
+            return "day", days
+        start = max(start, days.turns[0].at)
+    hours = reports.rollup(filters, start, end, "hour")
+    first = max(start, hours.turns[0].at) if hours.turns else start
+    if end - start > MINUTELY + timedelta(seconds=1) and (
+        not hours.turns or hours.turns[-1].at + HOUR - first > MINUTELY
+    ):
+        return "hour", hours
+    minutes = reports.rollup(filters, first, end, "minute")
+    return ("minute", minutes) if minutes.turns or not hours.turns else ("hour", hours)  # deleted turns have no minutes
 
 
 def _age(rollup: Rollup, step: Step) -> Node:
@@ -310,6 +339,8 @@ def _unapplied_filters(filters: Filters, step: Step) -> Node | None:
     notes = []
     if filters.evidence_missing is not None:
         notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
+    if filters.failed is not None:
+        notes.append("The filter for errors is not applied: roll-ups do not separate such turns.")
     if filters.words is not None:
         notes.append("The search is not applied: counts hold no words.")
     if filters.label is not None:

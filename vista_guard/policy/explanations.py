@@ -1,4 +1,4 @@
-"""One sentence on a decision, for people: `Blocked: contradicts Opening hours, 90 %`. Quotes no claim."""
+"""One sentence on a decision, for people: `Blocked: contradicts Cafe: “has 48 seats”, 90 %`. Quotes evidence, and no claim."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ _UNJUDGED: Final = {
     "code": "code is not judged",
     "encoded": "unreadable text could not be judged",
 }
+
+
+QUOTE_CHARS: Final = 100
+"""Most characters of a quote."""
 
 
 class Explanation(NamedTuple):
@@ -84,7 +88,7 @@ def _why(outcome: Outcome, evidence_missing: bool, more: str) -> tuple[str, str,
         return _UNJUDGED[outcome.what], "", more
     more = f", {100 * outcome.confidence:.0f} %{more}"
     if outcome.label is Label.CONTRADICTED:
-        return "contradicts ", source_name(outcome.evidence), more
+        return "contradicts ", source_name(outcome.evidence), f"{_quoted(outcome.evidence)}{more}"
     if evidence_missing:
         return "no evidence was given", "", ""
     if outcome.label is Label.LACKING_EVIDENCE:
@@ -98,6 +102,23 @@ def source_name(evidence: Sequence[Evidence]) -> str:
         return "the evidence"
     first = evidence[0]
     return _SOURCES.get(first.source) or first.title or first.source_id
+
+
+def _quoted(evidence: Sequence[Evidence]) -> str:
+    """Quotes the first piece of evidence, on one line."""
+    quote = " ".join(evidence[0].quote.split()) if evidence else ""
+    cut = quote if len(quote) <= QUOTE_CHARS else f"{quote[: QUOTE_CHARS - 1].rstrip()}…"
+    return f": “{cut}”" if cut else ""
+
+
+def answer_number(turn_index: int) -> int:
+    """Counts answers as a person does, from 1, in a conversation in which user and assistant take turns.
+
+    Example:
+        >>> [answer_number(index) for index in (1, 3, 6)]  # the last after a system message
+        [1, 2, 3]
+    """
+    return max((turn_index + 1) // 2, 1)
 
 
 def _blamed_outcomes(report: TurnReport) -> list[Outcome]:

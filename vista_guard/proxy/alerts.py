@@ -210,7 +210,8 @@ class AlertSink:
         for kind, figures in alarms.items():
             if now - self._told.get(kind, -AGAIN_S) >= AGAIN_S:
                 self._told[kind] = now
-                messages.append(self._message(kind, "firing", _summary(kind, figures), **figures))
+                details = {**figures, **self._link(_PAGES[kind])}
+                messages.append(self._message(kind, "firing", _summary(kind, figures), **details))
         return messages
 
     def _blocked_message(self, count: int, newest: list[tuple[TurnReport, str | None]]) -> Json:
@@ -218,13 +219,16 @@ class AlertSink:
         outcome, ids = worst(report), [blocked.id for blocked, _ in newest]
         details = {"blocked": count, "reports": ids, "tenant": report.tenant, "policy": report.policy}
         summary = "A turn was blocked" if count == 1 else f"{count} turns were blocked"
-        if self._settings.dashboard is not None:
-            details["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
+        details |= self._link(f"conversation?{urlencode({'turn': report.id})}")
         if self._settings.texts:
             details["reason"] = explain(report).text
             details["question"] = None if question is None else question[:_TEXT_CHARS]
             details["claim"] = None if outcome is None else outcome.claim.text[:_TEXT_CHARS]
         return self._message("block", "firing", summary, **details)
+
+    def _link(self, page: str) -> Json:
+        dashboard = self._settings.dashboard
+        return {} if dashboard is None else {"link": f"{dashboard.rstrip('/')}/{page}"}
 
     def _message(self, kind: Kind, state: Literal["firing", "resolved"], summary: str, **details: Any) -> Json:
         shared = {"schema": SCHEMA, "kind": kind, "state": state, "at": datetime.now(UTC).isoformat()}
@@ -265,6 +269,9 @@ def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
     sink.start()
     return (sink,)
 
+
+_PAGES: Final[Mapping[str, str]] = {"errors": "conversation?failed=any&hours=1", "drift": "trends?hours=24"}
+"""The dashboard's pages that show an alert's cause."""
 
 _RESOLVED: Final[Mapping[str, str]] = {
     "errors": "The error rate no longer exceeds its limit",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import httpx2
 from starlette.responses import Response, StreamingResponse
 
-from vista_guard.errors import InputError, VistaGuardError
+from vista_guard.errors import InputError, StoreError, VistaGuardError
 from vista_guard.openai_api import judging
 from vista_guard.openai_api.fields import request_error
 from vista_guard.openai_api.judging import (
@@ -55,6 +55,7 @@ from vista_guard.proxy.upstream import (
     timeout_problem,
 )
 from vista_guard.reading.chat_json import read_json
+from vista_guard.types import PartFailure
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -84,6 +85,20 @@ _REROUTING = frozenset(
 """Headers that make some servers read another path or method than the guard judged."""
 
 
+@runtime_checkable
+class FailureSink(Protocol):
+    """A sink that also keeps what broke without a report."""
+
+    async def write_failure(self, failure: PartFailure) -> None: ...
+
+
+Tell = Callable[[str], Awaitable[None]]
+"""Stores a failed call to upstream by the code of its `Problem`."""
+
+_KINDS: Final = {"upstream_unreachable": "connect", "upstream_timeout": "timeout", "upstream_status": "status"}
+"""Classes of failures, as in `metrics.UpstreamError`; the others broke off or could not be read."""
+
+
 class Proxy:
     """Answers for upstream. `upstream` belongs to the loop that serves."""
 
@@ -91,6 +106,7 @@ class Proxy:
         self._settings = settings
         self._upstream = upstream
         self._conversations = Conversations(guard, settings)
+        self._failures = [sink for sink in guard.parts.sinks if isinstance(sink, FailureSink)]
 
     async def answer(self, request: Request) -> Response:
         """The response to any request. Problem: what the caller is told instead. InputError: a request that cannot be read."""
@@ -107,7 +123,21 @@ class Proxy:
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
         exchange = self._exchange(api, parsed, identity)
         exchange.check_limits()
-        return await _unless_caller_left(request, self._judge(request, path, exchange))
+        return await _unless_caller_left(request, self._judge(request, path, exchange, self._teller(identity)))
+
+    def _teller(self, identity: Identity) -> Tell:
+        async def tell(code: str) -> None:
+            if not code.startswith("upstream_"):
+                return
+            owner = {"tenant": identity.tenant, "conversation_id": identity.stored}
+            failure = PartFailure(part="upstream", kind=_KINDS.get(code, "stream"), **owner)
+            for sink in self._failures:
+                try:
+                    await sink.write_failure(failure)
+                except StoreError as exc:
+                    logger.error("a failed call to upstream was not stored: %s", exc)
+
+        return tell
 
     def _exchange(self, api: Api, parsed: ReadRequest, identity: Identity) -> Exchange:
         async def make_known(judged: AnswerJudgement) -> None:
@@ -129,7 +159,14 @@ class Proxy:
             on_drop=metrics.count_dropped_field,
         )
 
-    async def _judge(self, request: Request, path: str, exchange: Exchange) -> Response:
+    async def _judge(self, request: Request, path: str, exchange: Exchange, tell: Tell) -> Response:
+        try:
+            return await self._judged(request, path, exchange, tell)
+        except Problem as exc:
+            await tell(exc.code)
+            raise
+
+    async def _judged(self, request: Request, path: str, exchange: Exchange, tell: Tell) -> Response:
         async def ask(sent: Json) -> httpx2.Response:
             return await self._ask(request, path, _write_json(sent))
 
@@ -139,9 +176,10 @@ class Proxy:
 
         response = await ask(exchange.asked.sent)
         if is_stream(response.headers) and response.is_success:
-            return GuardedStream(exchange, response, ask, self._settings)
+            return GuardedStream(exchange, response, ask, self._settings, tell)
         body = await _read_whole(response, self._settings)
         if not response.is_success:
+            await tell("upstream_status")
             return _failure(response, body)
         answer, reports, unjudged = await judge_answer(exchange, read_answer(body), ask_whole)
         headers = answer_headers(returned_headers(response))
@@ -164,7 +202,11 @@ class Proxy:
     async def _relay(
         self, request: Request, path: str, body: bytes, extra_headers: Iterable[tuple[str, str]]
     ) -> Response:
-        response = await self._ask(request, path, body)
+        try:
+            response = await self._ask(request, path, body)
+        except Problem as exc:
+            await self._teller(Identity(getattr(request.state, "tenant", "default")))(exc.code)
+            raise
         if request.method != "OPTIONS":
             return RelayedAnswer(response, [*returned_headers(response), *extra_headers])
         await close_answer(response)  # the headers are the whole answer
@@ -275,7 +317,9 @@ class RelayedAnswer(StreamingResponse):
 class GuardedStream(RelayedAnswer):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
-    def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask, settings: ProxySettings) -> None:
+    def __init__(
+        self, exchange: Exchange, response: httpx2.Response, ask: Ask, settings: ProxySettings, tell: Tell
+    ) -> None:
         headers = [item for item in answer_headers(returned_headers(response)) if item[0] != "content-type"]
         self._answer = StreamedAnswer(exchange, self._ask_again)
         # Further unjudged kinds are known only when they come: the last event lists them.
@@ -284,7 +328,7 @@ class GuardedStream(RelayedAnswer):
             *judging.conversation_header(exchange.name),
         ]
         super().__init__(response, [*headers, *own_headers, ("content-type", "text/event-stream; charset=utf-8")])
-        self._ask, self._settings = ask, settings
+        self._ask, self._settings, self._tell = ask, settings, tell
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
@@ -293,10 +337,12 @@ class GuardedStream(RelayedAnswer):
                     yield frame(event)
         except UpstreamFailed as failed:
             metrics.count_upstream_error("stream")
+            await self._tell("upstream_broken")
             yield frame(failed.event)
         except Problem as exc:
             if isinstance(exc, UnreadableError):
                 metrics.count_upstream_error("stream")
+            await self._tell(exc.code)
             yield frame(self._answer.stream.error(exc))
         except VistaGuardError as exc:
             logger.error("a stream could not be judged: %s", exc)

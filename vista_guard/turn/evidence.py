@@ -18,6 +18,7 @@ from vista_guard.telemetry.spans import earlier_turn
 from vista_guard.turn.report import earned_claims
 from vista_guard.turn.work import Emit, Parts, Work, check_limits
 from vista_guard.types import (
+    UNREAD,
     Check,
     Claim,
     Conversation,
@@ -160,5 +161,7 @@ async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
         if any(document.metadata.get(BY_USER) for document in work.turn.documents):
             work = work.with_(warnings=(*work.warnings, USER_EVIDENCE))
         return work.with_(evidence=await collect(work, parts, earlier))
-    except (InputError, JudgeError, StoreError) as exc:
+    except StoreError as exc:
+        return work.as_unchecked(str(exc)).with_(warnings=(*work.warnings, f"{UNREAD}: {exc}"))
+    except (InputError, JudgeError) as exc:
         return work.as_unchecked(str(exc))

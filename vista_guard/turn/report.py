@@ -13,6 +13,7 @@ from vista_guard.policy.turn_risk import REMEMBERED, vista_score
 from vista_guard.protocols import TextSink
 from vista_guard.turn.work import Emit, Parts, Work, writable
 from vista_guard.types import (
+    UNWRITTEN,
     Action,
     Claim,
     Conversation,
@@ -50,7 +51,7 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
     except StoreError as exc:
         # The verdict stands: a full disk must not withhold a good turn, but it must be seen.
         logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)
-        return work.with_(warnings=(*work.warnings, f"knowledge was not stored: {exc}"))
+        return work.with_(warnings=(*work.warnings, f"{UNWRITTEN}: {exc}"))
     return work.with_(remembered=claims)
 
 

@@ -19,6 +19,7 @@ from vista_guard.dashboard.elements.charts import table
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el, shorten
 from vista_guard.dashboard.scoped import ScopedReports
+from vista_guard.policy.explanations import answer_number
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
 from vista_lab.metrics.intervals import Share
@@ -202,7 +203,7 @@ def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] 
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")
     why = "The turn was cut short: what came behind is not known."
     cut = el("span", "censored", cls="chip tone-unchecked", title=why) if it.censored else None
-    where = f"turn {it.case.turn_index} of {it.case.conversation_id or 'an anonymous conversation'}"
+    where = f"answer {answer_number(it.case.turn_index)} of {it.case.conversation_id or 'an anonymous conversation'}"
     about = f"{where} · {address.exact(it.case.created_at)[:16]}"
     return el(
         "li",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.browser import Served, each_look, faults, stolen
+from tests.dashboard import seeded
+from tests.dashboard.browser import WAIT_MS, Served, each_look, faults, serving, stolen
 from tests.dashboard.pages.conftest import OpenPage
 from tests.dashboard.seeded import HOSTILE, SCRIPT
+from vista_guard.types import Action, TurnTexts
 
 FIRST, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 9))
 STRANGE = "f" * 32
@@ -17,6 +21,7 @@ STRANGE = "f" * 32
 PAGES = (
     "/",
     "/conversation",
+    "/conversation?sort=risk",
     f"/conversation?turn={FIRST}&claim=t1.c1",
     f"/conversation?turn={STRANGE}",
     "/conversation?turn=nothing",
@@ -74,7 +79,7 @@ def test_from_live_to_the_evidence_and_to_the_turn_that_established_it(opened: O
     page.locator(".assistant.here mark.claim").click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
     assert "claim=t3.c1" in page.url
-    page.locator(".panel").get_by_text("established in turn 1").first.click()
+    page.locator(".panel").get_by_text("established in answer 1").first.click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is 31 metres tall.")
     expect(page.locator(".panel mark.quote")).to_have_text("The lighthouse is 31 metres tall.")
     expect(page.locator(".panel .page")).to_contain_text("The harbour was dug in 1702.")
@@ -137,7 +142,7 @@ def test_filters_stand_in_the_address(opened: OpenPage, served: Served) -> None:
 
 def test_a_pinned_turn_stays(opened: OpenPage) -> None:
     page = opened("/")
-    page.get_by_role("button", name="Pin turn 1 of harbour-talk").click()
+    page.get_by_role("button", name="Pin answer 1 of harbour-talk").click()
     expect(page.locator(".turn-row.pinned")).to_have_count(1)
     assert f"pin={FIRST}" in page.url
     again = opened(f"/?pin={FIRST}&attention=1")
@@ -162,6 +167,43 @@ def test_conversations_are_found_by_words_and_told_by_their_first_question(opene
     expect(page.get_by_text("No matching conversation")).to_be_visible()
 
 
+def test_the_worst_blocked_answer_of_yesterday_is_two_clicks_away(browser: Browser, tmp_path: Path) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    risks = {"mild": 0.4, "bad": 0.9, "fine": 0.1}
+    turns = [
+        (
+            seeded.report(
+                number,
+                "I can't say.",
+                (),
+                Action.ALLOW if name == "fine" else Action.BLOCK,
+                id=name,
+                conversation_id=f"of {name}",
+                risk=risk,
+                created_at=yesterday,
+            ),
+            TurnTexts(user_text=f"Is it {name}?"),
+        )
+        for number, (name, risk) in enumerate(risks.items(), 1)
+    ]
+    url = seeded.write(tmp_path / "reports.sqlite", *turns)
+    with serving("--reports", url) as dashboard, browser.new_context() as context:
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        dashboard.open(page, "/")
+        page.get_by_role("link", name="yesterday's worst blocked").click()
+        expect(page.locator(".talks li")).to_have_count(2)
+        expect(page.locator(".talks li").first).to_contain_text("highest risk 0.90")
+        page.locator(".talks a").first.click()
+        expect(page.locator(".assistant.here")).to_contain_text("I can't say.")
+        assert "turn=bad" in page.url
+
+
+def test_another_name_of_a_page_works(opened: OpenPage) -> None:
+    expect(opened("/conversations?words=nine").locator(".talks li")).to_have_count(1)
+
+
 def test_every_page_says_where_it_is(opened: OpenPage) -> None:
     for path in ("/", "/conversation", "/trends", "/review?as=ada", "/runs"):
         where = opened(path).locator(".where")
@@ -182,11 +224,11 @@ def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
 @pytest.mark.parametrize(
     ("path", "holds"),
     [
-        ("/", 'Blocked: contradicts an earlier turn, 90 %",So it is small?'),
+        ("/", 'Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %",So it is small?'),
         ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
         (f"/conversation?turn={STRANGE}", "Claim <img"),
         ("/trends?hours=1", ",turns,BLOCK,"),
-        ("/review?as=ada", "Blocked: contradicts an earlier turn, 90 %"),
+        ("/review?as=ada", "Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"),
     ],
 )
 def test_what_a_page_shows_is_a_table_to_take_along(opened: OpenPage, path: str, holds: str) -> None:

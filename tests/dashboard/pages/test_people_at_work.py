@@ -180,7 +180,7 @@ def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
 def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], person: Any) -> None:
     page = person("/review?as=ada&reason=blocked")
     expect(page.locator(".talks li")).to_have_count(2)
-    page.get_by_role("button", name="Take the next turn").click()
+    page.get_by_role("button", name="Take this turn").click()
     page.locator("mark.claim.tone-contradicted").first.click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
     assert f"turn={BLOCKED}" in page.url
@@ -188,7 +188,7 @@ def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], pers
     expect(other.get_by_text("ada has it until")).to_be_visible()
     expect(other.get_by_role("button", name="Take this turn")).to_have_count(0)
     page.get_by_role("button", name="Overturn").click()
-    expect(page.get_by_text("the reason is empty")).to_be_visible()
+    expect(page.get_by_label("Why")).to_be_focused()
     page.get_by_label("Why").fill(f"The chart says nine. {HOSTILE}")
     page.get_by_role("button", name="Overturn").click()
     expect(page.get_by_text("overturned by ada")).to_be_visible()
@@ -208,12 +208,58 @@ def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], pers
     reviews.close()
 
 
-def test_without_sign_in_people_choose_a_name(person: Any) -> None:
+def test_the_list_is_worked_through_by_keys_and_a_decision_is_taken_back(browser: Browser, tmp_path: Path) -> None:
+    with people_at_work(tmp_path) as (served, url):
+        page = come_in(served, browser)
+        served.open(page, "/review?as=ada")
+        rows, here = page.locator(".talks li"), page.locator(".talks li.here")
+        expect(rows).to_have_count(4)  # a complaint, two blocked, one flagged
+        expect(here).to_contain_text("Draft <img")
+        press(page, "?")
+        expect(page.get_by_text("takes your last decision back")).to_be_visible()
+        press(page, "n")
+        expect(here).to_contain_text("The lighthouse is nine metres tall.")
+        press(page, "u")
+        expect(page.get_by_text("Upheld: this turn.")).to_be_visible()
+        expect(rows).to_have_count(3)
+        reviews = Reviews(url)
+        found = reviews.get(BLOCKED)
+        assert found is not None
+        assert (found.verdict, found.decided_by) == ("upheld", "ada")
+        press(page, "z")
+        expect(rows).to_have_count(4)
+        found = reviews.get(BLOCKED)
+        assert found is not None
+        assert found.open
+        page.get_by_role("button", name="flagged 1").click()
+        expect(rows).to_have_count(1)
+        press(page, "o")
+        expect(page.get_by_label("Why")).to_be_focused()
+        page.keyboard.type("The chart has it.")
+        press(page, "Control+Enter")
+        expect(page.get_by_text("overturned by ada")).to_be_visible()
+        found = reviews.get(HARBOUR)
+        assert found is not None
+        assert (found.verdict, found.verdict_reason) == ("overturned", "The chart has it.")
+        reviews.close()
+        page.context.close()
+
+
+def test_without_sign_in_people_choose_a_name_and_the_browser_remembers_it(
+    office: tuple[Served, str], person: Any
+) -> None:
     page = person("/review")
-    page.get_by_label("Your name").fill("Zoë <b>")
+    expect(page.locator(".talks li").first).to_be_visible()
+    expect(page.get_by_role("button", name="Take this turn")).to_have_count(0)
+    page.get_by_label("Who are you?").fill("Zoë <b>")
     page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_role("button", name="Take the next turn")).to_be_visible()
+    expect(page.get_by_role("button", name="Take this turn")).to_be_visible()
     assert "as=Zo" in page.url
+    again = page.context.new_page()
+    office[0].open(again, "/review")
+    expect(again.get_by_text("You are Zoë <b>")).to_be_visible()
+    again.get_by_role("button", name="Choose another name").click()
+    expect(again.get_by_label("Who are you?")).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reports.store import SAMPLE, Reason, is_sampled, reason_of
+from vista_guard.stores.reports.store import SAMPLE, Reason, is_sampled, reason_of, urgency
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
-from vista_guard.types import Action, Finding, JudgeInfo, TurnReport
+from vista_guard.types import Action, Decision, Finding, JudgeInfo, TurnReport
 
 
 def sure(report: TurnReport, confidence: float) -> tuple[Finding, ...]:
@@ -38,6 +38,10 @@ def test_reasons(write: Write) -> None:
     assert reason_of(allowed.model_copy(update=of_ensemble)) is Reason.DISAGREEMENT
     assert reason_of(allowed.model_copy(update={**of_ensemble, "outcomes": sure(plain, 1.0)})) is None
     assert reason_of(allowed.model_copy(update={"id": in_the_sample})) is Reason.SAMPLE
+    flagged = {"decision": Decision(action=Action.FLAG, reason="a hint")}
+    assert reason_of(allowed.model_copy(update=flagged)) is Reason.FLAGGED
+    assert reason_of(plain.model_copy(update={**flagged, **of_ensemble, "id": apart})) is Reason.FLAGGED
+    assert reason_of(allowed.model_copy(update={**flagged, "id": in_the_sample})) is Reason.SAMPLE
 
 
 def test_one_in_a_hundred() -> None:
@@ -122,7 +126,7 @@ def test_two_who_reserve_at_once(url: str, write: Write) -> None:
 
 def test_a_complaint_opens_what_was_decided_and_queues_what_was_not(url: str, write: Write) -> None:
     blocked = write("a")
-    fine = write("b", action=Action.FLAG, outcomes=())
+    fine = write("b", action=Action.REPAIR, outcomes=())
     reviews = Reviews(url)
     assert reviews.get(fine.id) is None
     reviews.decide(blocked.id, "ada", ReviewVerdict.UPHELD, "it is wrong")
@@ -161,7 +165,7 @@ def test_what_is_refused(url: str, write: Write) -> None:
     with pytest.raises(InputError, match="there is no report 'nobody'"):
         reviews.complain("nobody", "why")
     with pytest.raises(InputError, match="is not in the review queue"):
-        reviews.reserve(write("b", action=Action.FLAG, outcomes=()).id, "ada")
+        reviews.reserve(write("b", action=Action.REPAIR, outcomes=()).id, "ada")
     reviews.close()
 
 
@@ -197,6 +201,39 @@ def test_pages_of_the_queue(url: str, write: Write) -> None:
     reviews.close()
 
 
+def test_the_riskiest_comes_first_and_a_complaint_before_it(url: str, write: Write) -> None:
+    risks = {"a": 0.3, "b": None, "c": 0.9, "d": 0.9, "e": 1.0}
+    made = {name: write(name, minutes=place, risk=risk).id for place, (name, risk) in enumerate(risks.items())}
+    reviews = Reviews(url)
+    reviews.complain(made["b"], "It is on the poster.")
+    order = [made[name] for name in "becda"]
+    pages, after = [], None
+    for _ in range(3):
+        page = reviews.queue(limit=2, after=after)
+        pages += [one.report_id for one in page.rows]
+        after = page.next
+    assert (pages, after) == (order, None)
+    assert urgency(Reason.COMPLAINT, None) > urgency(Reason.BLOCKED, 1.0)
+    taken = [reviews.take_next("ada"), reviews.take_next("ben")]
+    assert [one and one.report_id for one in taken] == order[:2]
+    reviews.close()
+
+
+def test_a_verdict_is_taken_back_by_who_gave_it(url: str, write: Write) -> None:
+    first, second = write("a"), write("b", minutes=1)
+    reviews = Reviews(url)
+    done = reviews.decide_all([first.id, second.id], "ada", ReviewVerdict.UPHELD, "as judged")
+    assert reviews.undo(done, "ben") == 0
+    assert reviews.undo(done, "ada") == 2
+    assert reviews.undo(done, "ada") == 0
+    found = reviews.get(first.id)
+    assert found is not None
+    assert (found.open, found.verdict, found.decided_by) == (True, None, None)
+    assert [event.what for event in reviews.trail(first.id)] == ["queued", "upheld", "reopened"]
+    assert reviews.take_next("ben") is not None
+    reviews.close()
+
+
 @pytest.mark.parametrize("by", ["conversation", "tenant"])
 def test_what_is_forgotten_leaves_no_trace(url: str, write: Write, by: str) -> None:
     gone, stays = write("a", tenant="north"), write("b", tenant="south")
@@ -223,7 +260,10 @@ def test_equal_drafts_are_decided_at_once(url: str, write: Write) -> None:
     assert keys[first.id] == keys[second.id] == keys[third.id] != keys[other.id]
     assert [one.report_id for one in reviews.equal(first.id)] == [second.id, third.id]
     reviews.reserve(third.id, "ben")
-    assert reviews.decide_all([first.id, second.id, third.id], "ada", ReviewVerdict.UPHELD, "as judged") == 2
+    assert reviews.decide_all([first.id, second.id, third.id], "ada", ReviewVerdict.UPHELD, "as judged") == (
+        first.id,
+        second.id,
+    )
     assert {one.report_id for one in reviews.queue().rows} == {third.id, other.id}
     assert reviews.equal("nothing") == ()
     reviews.close()

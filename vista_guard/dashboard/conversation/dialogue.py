@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vista_guard.dashboard.elements import address
-from vista_guard.dashboard.elements.looks import look
+from vista_guard.dashboard.elements.looks import SCORE, look
 from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, clause, el, pieces, sign
 from vista_guard.dashboard.scoped import GuardedTurn
-from vista_guard.policy.explanations import explain
+from vista_guard.policy.explanations import answer_number, explain
 from vista_guard.types import Action, Outcome, Span, label_of
 
 
@@ -169,9 +169,9 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
         "div",
         chip(report.decision.action),
         None if report.decision.action is Action.ALLOW else el("strong", clause(explain(report))),
-        None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
+        None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap", title=SCORE),
         el("span", address.span_of(report.timings.total), cls="nowrap"),
         el("time", address.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),
-        el("a", f"turn {report.turn_index}", href=href, act=Act("turn", report.id), aria_current=here),
+        el("a", f"answer {answer_number(report.turn_index)}", href=href, act=Act("turn", report.id), aria_current=here),
         cls="foot row",
     )

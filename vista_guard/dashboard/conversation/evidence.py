@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el
 from vista_guard.dashboard.scoped import GuardedTurn, ScopedReports
+from vista_guard.policy.explanations import answer_number
 from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, Retrieval, SourceKind, Span
 
 KINDS = {
@@ -164,7 +165,7 @@ def _link(source_id: str, sources: Sources, before: str = "", cls: str = "") -> 
         return None
     report, index, claim = origin
     href = address.link("conversation", turn=report, claim=claim)
-    return el("a", f"{before}turn {index}", href=href, act=Act("claim", f"{report} {claim}"), cls=cls)
+    return el("a", f"{before}answer {answer_number(index)}", href=href, act=Act("claim", f"{report} {claim}"), cls=cls)
 
 
 def _knowledge_row(passage: Passage, sources: Sources) -> Node:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
 
 import streamlit as st
 
@@ -10,13 +12,14 @@ from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, foll
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
+from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, own_name, search_box, to
+from vista_guard.dashboard.elements.looks import failure_words
 from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, draw, el
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
-from vista_guard.policy.explanations import WORST, explain
-from vista_guard.stores.reports import ConversationRow, Highlight
+from vista_guard.policy.explanations import WORST, answer_number, explain
+from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order
 from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
@@ -25,26 +28,54 @@ AFTER = "after"
 
 def listing(desk: Desk) -> None:
     """Draws the list, with its search and filters."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         choices = desk.reports.choices(from_address())
         search_box()
-        filters = filter_bar(choices)
-        page = desk.reports.conversations(filters, after=address.read(AFTER))
+        filters, order = filter_bar(choices), address.order_box()
+        page = desk.reports.conversations(filters, after=address.read(AFTER), order=order)
         highlights = desk.reports.highlights(filters, page.rows)
+        broken = desk.reports.failures(filters).rows if filters.failed else ()
         download(
             "conversations", HEADER, lambda: [_cells(row, highlights.get(row.key, Highlight())) for row in page.rows]
         )
+    if broken:
+        desk.follow(draw(_broken(broken, {row.conversation_id for row in page.rows}), key="broken"))
     if not page.rows:
-        _draw_empty(desk, filters)
+        if not broken:
+            _draw_empty(desk, filters)
         return
-    rows = [_row(row, highlights.get(row.key, Highlight())) for row in page.rows]
-    items = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
-    more = tree.pager("more", "Newest", "Earlier conversations", begun=address.read(AFTER), next=page.next)
-    event = draw(el("div", items, more, cls="stack"), key="talks")
+    rows = [_row(row, highlights.get(row.key, Highlight()), order) for row in page.rows]
+    items = el("ul", *rows, cls="talks", aria_label=f"Conversations, {address.ORDERS[order]}")
+    more = tree.pager("more", "From the start", "More conversations", begun=address.read(AFTER), next=page.next)
+    event = draw(el("div", address.views(datetime.now(UTC)), items, more, cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
     desk.follow(event)
+
+
+def _broken(rows: Sequence[FailureRow], known: Collection[str]) -> Node:
+    """Draws what broke, newest first; `known` are conversations that can be opened."""
+    items = []
+    for row in rows:
+        words, name = failure_words(row.part, row.kind), row.conversation_id
+        what: Node | str = words
+        if row.report_id is not None:
+            what = to("conversation", words, turn=row.report_id)
+        elif name in known:
+            what = to("conversation", words, conversation=name)
+        tenant = f" · tenant {row.tenant}" if row.tenant else ""
+        facts = (address.ago(row.at), f"{own_name(name, row.tenant)}{tenant}")
+        items.append(
+            el(
+                "li",
+                el("strong", what),
+                el("div", " · ".join(facts), cls="small faint facts-line"),
+                key=str(row.number),
+            )
+        )
+    listed = el("ul", *items, cls="talks", aria_label="What broke, newest first")
+    return el("details", el("summary", f"What broke: {len(rows)}"), listed, open="", cls="broken")
 
 
 def _draw_empty(desk: Desk, filters: Filters) -> None:
@@ -63,10 +94,23 @@ def _draw_empty(desk: Desk, filters: Filters) -> None:
         desk.invite()
 
 
-def _row(row: ConversationRow, highlight: Highlight) -> Node:
-    turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    facts = [row.conversation_id, turns, f"last {address.ago(row.last_at)}"]
+MEASURES: Final[Mapping[Order, tuple[str, Callable[[float], str]]]] = {
+    "risk": ("highest risk", "{:.2f}".format),
+    "latency": ("slowest turn", address.span_of),
+    "cost": ("costliest turn", "${:.4f}".format),
+}
+
+
+def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> Node:
+    turns = "1 answer" if row.turns == 1 else f"{row.turns} answers"
+    name = own_name(row.conversation_id, row.tenant)
+    facts = [name, turns, f"last {address.ago(row.last_at)}"]
     facts += [f"tenant {row.tenant}"] if row.tenant else []
+    if order in MEASURES:
+        words, say = MEASURES[order]
+        facts.insert(0, f"{words} {'unknown' if row.value is None else say(row.value)}")
+    # A sorted list opens the turn that put the conversation there.
+    place = {"conversation": row.conversation_id} if row.worst is None else {"turn": row.worst}
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
@@ -76,7 +120,7 @@ def _row(row: ConversationRow, highlight: Highlight) -> Node:
     bad = highlight.claim is not None and highlight.label in WORST[: WORST.index(Label.ABSTENTION)]
     return el(
         "li",
-        to("conversation", highlight.question or row.conversation_id, conversation=row.conversation_id),
+        to("conversation", highlight.question or name, **place),
         el("div", *(count_chip(name, count) for name, count in counts if count), cls="row"),
         el("div", chip(highlight.label or ""), " ", el("q", highlight.claim or ""), cls="small worst") if bad else None,
         el("div", " · ".join(facts), cls="small faint facts-line"),
@@ -137,7 +181,20 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
     desk.follow(event)
 
 
-CLAIMS = ("turn", "time", "decision", "reason", "question", "answer", "claim", "label", "confidence", "source", "quote")
+CLAIMS = (
+    "turn",
+    "answer number",
+    "time",
+    "decision",
+    "reason",
+    "question",
+    "answer",
+    "claim",
+    "label",
+    "confidence",
+    "source",
+    "quote",
+)
 
 
 def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
@@ -145,7 +202,7 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
     for turn in window.turns:
         report = turn.report
         action, reason = report.decision.action.value, explain(report).text
-        cells = (report.turn_index, address.exact(report.created_at), action, reason)
+        cells = (report.turn_index, answer_number(report.turn_index), address.exact(report.created_at), action, reason)
         for outcome in report.outcomes or (None,):
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None
@@ -157,7 +214,11 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
 def _head(window: Window) -> Node:
     name = _name(window)
     back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
-    title = "An anonymous turn, without a conversation id." if name is None else f"Conversation {name}"
+    tenant = window.turns[0].report.tenant if window.turns else None
+    title = (
+        "An anonymous turn, without a conversation id." if name is None else f"Conversation {own_name(name, tenant)}"
+    )
+    title += f" · tenant {tenant}" if tenant else ""
     return el("div", back, el("span", title, cls="faint small text"), cls="row")
 
 

@@ -13,7 +13,7 @@ from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, el, shorten
 from vista_guard.dashboard.scoped import GuardedTurn
-from vista_guard.policy.explanations import explain
+from vista_guard.policy.explanations import answer_number, explain
 from vista_guard.types import Attempt, Finding, Outcome, TurnReport, label_of
 
 _WORD = re.compile(r"\S*\s|\S+")
@@ -118,7 +118,7 @@ def _facts(report: TurnReport) -> Node:
         "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
         "cost": f"${usage.cost:.4f}" if usage.cost else None,
         "report": report.id,
-        "conversation": report.conversation_id or "anonymous",
+        "conversation": address.own_name(report.conversation_id, report.tenant),
         "when": address.exact(report.created_at),
     }
     rows = [
@@ -163,7 +163,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
     outcome = chosen.outcome(turn)
     if outcome is None:
         lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
-        title = el("h3", f"Turn {turn.report.turn_index}")
+        title = el("h3", f"Answer {answer_number(turn.report.turn_index)}")
         return _panel(title, lost, _review_link(turn, beside), *course(turn, chosen, beside.trace_url), idle=True)
     close = el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim")
     return _panel(
@@ -176,7 +176,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
         _review_link(turn, beside),
         el(
             "details",
-            el("summary", f"Turn {turn.report.turn_index}: course and figures"),
+            el("summary", f"Answer {answer_number(turn.report.turn_index)}: course and figures"),
             *course(turn, chosen, beside.trace_url),
         ),
     )

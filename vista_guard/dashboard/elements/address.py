@@ -12,7 +12,7 @@ import streamlit as st
 
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, el
-from vista_guard.stores.reports.filters import utc
+from vista_guard.stores.reports.filters import Order, utc
 from vista_guard.types import UNCHECKED, Action, Label
 
 TURN: Final = "turn"
@@ -62,6 +62,21 @@ HOURS: Final = {
     "720": "last 30 days",
     ANY: "all time",
 }
+FAILED: Final = {
+    "any": "of any kind",
+    "upstream": "upstream failed",
+    "judge": "the judge failed",
+    "store": "a store failed",
+}
+SORT: Final = "sort"
+"""Address parameter: the order of a list."""
+
+ORDERS: Final[Mapping[Order, str]] = {
+    "time": "newest first",
+    "risk": "riskiest first",
+    "latency": "slowest first",
+    "cost": "costliest first",
+}
 LABELS: Final = (*map(str, Label), UNCHECKED)
 
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
@@ -86,6 +101,8 @@ class Filters:
     label: str | None = None
     """Turns that have a claim with this label, or `UNCHECKED`."""
     evidence_missing: bool | None = None
+    failed: str | None = None
+    """Turns and calls in which this part failed, or any."""
 
     @property
     def narrow(self) -> bool:
@@ -113,7 +130,7 @@ class Choices:
 
 def from_address() -> Filters:
     """Reads the filters from the address. Invalid values are ignored."""
-    hours, action, label = read("hours"), read("action"), read("label")
+    hours, action, label, failed = read("hours"), read("action"), read("label"), read("failed")
     return Filters(
         hours=int(hours) if hours in HOURS and hours else None,
         since=_day("since"),
@@ -125,6 +142,7 @@ def from_address() -> Filters:
         action=Action(action) if action in set(Action) else None,
         label=label if label in LABELS else None,
         evidence_missing=True if read("evidence_missing") == "1" else None,
+        failed=failed if failed in FAILED else None,
     )
 
 
@@ -155,8 +173,46 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
         _choice("Policy", "policy", [ANY, *choices.policies])
         _choice("Judge", "judge", [ANY, *choices.judges])
         _choice("Evidence", "evidence_missing", [ANY, "1"], {"1": "there was none"})
+        _choice("Errors", "failed", [ANY, *FAILED], {ANY: "with or without", **FAILED})
         st.button("Clear all", on_click=clear, disabled=not count)
     return from_address()
+
+
+def order() -> Order:
+    """Reads the order of the list from the address. An invalid one counts as newest first."""
+    named = read(SORT)
+    return next((name for name in ORDERS if name == named), "time")
+
+
+def order_box() -> Order:
+    """Draws the choice of an order, writes it into the address, and returns it."""
+    now = order()
+    st.session_state[_key(SORT)] = now
+    st.selectbox(
+        "Order",
+        list(ORDERS),
+        key=_key(SORT),
+        format_func=lambda name: ORDERS[name],
+        on_change=_write_choice,
+        args=(SORT,),
+        label_visibility="collapsed",
+        width=170,
+    )
+    return now
+
+
+def views(now: datetime) -> Node:
+    """Draws links to views that people ask for every day. A view of your own is its address."""
+    yesterday = f"{now.astimezone(UTC) - timedelta(days=1):%Y-%m-%d}"
+    day = {"since": yesterday, "until": yesterday}
+    links = (
+        to("conversation", "yesterday's worst blocked", action="BLOCK", sort="risk", **day),
+        to("conversation", "riskiest today", sort="risk", hours="24"),
+        to("conversation", "slowest today", sort="latency", hours="24"),
+        to("conversation", "costliest this week", sort="cost", hours="168"),
+        to("conversation", "what broke", failed="any", hours="24"),
+    )
+    return el("nav", *links, cls="row small views", aria_label="Views")
 
 
 def clear() -> None:
@@ -220,7 +276,8 @@ def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str]
 
 
 def _write_choice(name: str) -> None:
-    write(**{name: str(st.session_state[_key(name)]) or None}, after=None)
+    chosen = str(st.session_state[_key(name)])
+    write(**{name: None if (name, chosen) == (SORT, "time") else chosen or None}, after=None)
 
 
 def _key(name: str) -> str:
@@ -240,6 +297,18 @@ def to(page: str, text: str | Node, *, cls: str = "", **values: str | None) -> N
     """
     href = link(page, **values)
     return el("a", text, href=href, act=Act(GO, href), cls=cls)
+
+
+def own_name(conversation_id: str | None, tenant: str | None) -> str:
+    """Returns the name of a conversation without its tenant, which the proxy puts before it.
+
+    Example:
+        >>> own_name("north/visit-3", "north"), own_name("visit-3", None)
+        ('visit-3', 'visit-3')
+    """
+    if conversation_id is None:
+        return "an anonymous conversation"
+    return conversation_id.removeprefix(f"{tenant}/") if tenant else conversation_id
 
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400

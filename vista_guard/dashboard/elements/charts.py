@@ -11,7 +11,7 @@ import altair as alt
 import streamlit as st
 
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Node, draw, el
+from vista_guard.dashboard.elements.tree import Node, draw, el, folded
 from vista_guard.policy.risk import Reliability
 
 LIGHT: Final = {
@@ -169,8 +169,10 @@ def panel(key: str, title: str, text: str, chart: AnyChart | None, header: Row, 
         chart: None where there is nothing to draw.
         header, rows: the table.
     """
-    draw(el("div", el("h2", title), el("p", text, cls="small faint"), cls="panel-head"), key=f"{key}-head")
-    if chart is not None:
+    if chart is None:
+        draw(folded(title, text), key=f"{key}-head")
+    else:
+        draw(el("div", el("h2", title), el("p", text, cls="small faint"), cls="panel-head"), key=f"{key}-head")
         shown = chart.properties(height=HEIGHT, description=f"{title}. {text} The table beneath has its figures.")
         st.altair_chart(shown.configure_view(stroke=None), key=f"{key}-chart")
         draw(

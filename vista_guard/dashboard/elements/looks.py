@@ -34,6 +34,34 @@ LOOKS: Final[dict[str, Look]] = {
 }
 
 
+FAILURES: Final[dict[tuple[str, str], str]] = {
+    ("upstream", "connect"): "upstream could not be reached",
+    ("upstream", "timeout"): "upstream was too slow",
+    ("upstream", "status"): "upstream answered with an error",
+    ("upstream", "stream"): "upstream broke off, or could not be read",
+    ("judge", "judge"): "the judge failed",
+    ("judge", "timeout"): "the judge was too slow",
+    ("judge", "unreadable"): "the judge's answer could not be read",
+    ("judge", "limit"): "the turn was over a limit",
+    ("judge", "budget"): "the judge's budget was spent",
+    ("store", "read"): "evidence could not be read",
+    ("store", "write"): "knowledge was not stored",
+    ("store", "reports"): "reports waited for their database",
+}
+"""What broke (`types.PartFailure`), in words."""
+
+SCORE: Final = (
+    "VISTA score: the share of a turn's judged claims that are verified, out of scope or an abstention; 1 is best"
+)
+
+PARTS: Final = ("upstream", "judge", "store")
+
+
+def failure_words(part: str, kind: str) -> str:
+    """Says what broke. An unknown kind shows its own name."""
+    return FAILURES.get((part, kind)) or f"{part}: {kind}"
+
+
 def look(name: str) -> Look:
     """Returns the look of a label or action. An unknown one shows its own name."""
     return LOOKS.get(name) or Look("abstention", "·", name.lower())

@@ -73,6 +73,53 @@ function reveal(element, token) {
   });
 }
 
+// A key, pressed where nobody types, presses the element that names it (`aria-keyshortcuts`).
+const shortcuts = new Set();
+
+function typing(target) {
+  return target instanceof Element && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+function shortcut(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.composedPath()[0])) return;
+  for (const element of shortcuts) {
+    if (!element.isConnected) shortcuts.delete(element);
+    else if (element.getAttribute("aria-keyshortcuts").toLowerCase() === event.key.toLowerCase()) {
+      event.preventDefault();
+      element.click();
+      return;
+    }
+  }
+}
+
+document.addEventListener("keydown", shortcut);
+
+// Puts the cursor into the field of this name. Streamlit may draw it later, or anew: then nothing has the focus, and it is tried
+// again, until somebody presses elsewhere.
+function focusField(name) {
+  let tries = 200, found = false;
+  document.addEventListener("pointerdown", () => { tries = 0; }, { once: true, capture: true });
+  const attempt = () => {
+    const field = document.querySelector(`[aria-label="${CSS.escape(name)}"]`);
+    if (field && (!found || document.activeElement === document.body)) field.focus();
+    found = found || Boolean(field);
+    if (--tries > 0) setTimeout(attempt, 50);
+  };
+  attempt();
+}
+
+// What this browser remembers for the next visit: who reviews. The server reads it with the page.
+function remember(value) {
+  const age = value ? 31536000 : 0;
+  document.cookie = `vista_guard_who=${encodeURIComponent(value)}; Path=/; SameSite=Strict; Max-Age=${age}`;
+}
+
+function once(element, name, value, act) {
+  if (value === undefined || element[name] === value) return;
+  element[name] = value;
+  act(value);
+}
+
 function dress(component, element, node) {
   const classes = node.c || "";
   if (element.className !== classes) element.className = classes;
@@ -86,6 +133,10 @@ function dress(component, element, node) {
   element.onkeyup = element.onmouseup;
   fill(component, element, node.n || []);
   if (node.r) reveal(element, node.r);
+  const wanted = node.a || {};
+  if (wanted["aria-keyshortcuts"]) shortcuts.add(element);
+  once(element, "__focused", wanted["data-focus"], (value) => focusField(value.split("#")[0]));
+  once(element, "__remembered", wanted["data-remember"], remember);
   element.__made = true;
 }
 

@@ -180,6 +180,11 @@ def empty(title: str, text: str, *, command: str | None = None, act: Act | None 
     )
 
 
+def folded(title: str, text: str) -> Node:
+    """Draws a section that has nothing to show as one line, with the reason inside."""
+    return el("details", el("summary", title, ": nothing"), el("p", text, cls="small faint"), cls="folded")
+
+
 def pager(name: str, first: str, more: str, *, begun: str | None, next: str | None) -> Node | None:
     """Draws buttons to the first page, where one has `begun` to turn pages, and to the next, where there is one."""
     back = el("button", first, cls="plain", act=Act(name)) if begun else None
@@ -241,7 +246,7 @@ def shorten(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def tile(title: str, figure: str, then: str | None, mark: Node | None = None) -> Node:
+def tile(title: str, figure: str | Node, then: str | None, mark: Node | None = None) -> Node:
     """Draws a figure with its title and its earlier value, `then`."""
     return el(
         "div",

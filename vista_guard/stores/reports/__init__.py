@@ -9,11 +9,13 @@ from vista_guard.stores.reports.database import Database  # first: it says what 
 from vista_guard.stores.reports.filters import (
     ATTENTION,
     ConversationRow,
+    FailureRow,
     FindingRow,
     Highlight,
     KeptTurn,
     LiveCursor,
     News,
+    Order,
     Page,
     ReportFilter,
     SourceCount,
@@ -21,7 +23,15 @@ from vista_guard.stores.reports.filters import (
     TurnRow,
 )
 from vista_guard.stores.reports.reading import ReportReader
-from vista_guard.stores.reports.rollups import ClaimCount, Maker, Rollup, TurnCount, UncheckedCount, percentile
+from vista_guard.stores.reports.rollups import (
+    ClaimCount,
+    FailureCount,
+    Maker,
+    Rollup,
+    TurnCount,
+    UncheckedCount,
+    percentile,
+)
 from vista_guard.stores.reports.store import SqlReports
 
 __all__ = [
@@ -29,12 +39,15 @@ __all__ = [
     "ClaimCount",
     "ConversationRow",
     "Database",
+    "FailureCount",
+    "FailureRow",
     "FindingRow",
     "Highlight",
     "KeptTurn",
     "LiveCursor",
     "Maker",
     "News",
+    "Order",
     "Page",
     "ReportFilter",
     "ReportReader",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from vista_guard.errors import InputError
-from vista_guard.types import Action, Span, TurnReport, TurnTexts
+from vista_guard.types import Action, FailedPart, Span, TurnReport, TurnTexts
 
 Row = TypeVar("Row")
 
@@ -32,6 +32,7 @@ class ReportFilter:
         evidence_missing: whether there was nothing to verify against.
         conversation_id: as the store has it, which is `tenant/id` for the proxy's.
         words: turns whose question, claims or conversation id have all of these words, in any order and case.
+        failed: turns in which one of these parts failed; for conversations also those in which a call to upstream did.
         withheld: whether `words` are also looked for in claims of turns that were not delivered as drafted.
     """
 
@@ -47,10 +48,14 @@ class ReportFilter:
     evidence_missing: bool | None = None
     conversation_id: str | None = None
     words: str | None = None
+    failed: tuple[FailedPart, ...] = ()
     withheld: bool = True
 
 
 EVERYTHING = ReportFilter()
+
+Order = Literal["time", "risk", "latency", "cost"]
+"""The order of a list: newest first, or the largest first. Turns without a risk or a cost come last."""
 
 ATTENTION = (Action.FLAG, Action.REPAIR, Action.BLOCK)
 """`actions` of turns that may need a person's attention."""
@@ -87,6 +92,7 @@ class TurnRow:
     evidence_missing: bool
     labels: Mapping[str, int]
     question: str | None = None
+    cost: float | None = None
 
     @property
     def cursor(self) -> str:
@@ -127,8 +133,30 @@ class FindingRow:
 
 
 @dataclass(frozen=True)
+class FailureRow:
+    """Something that broke, as in `types.PartFailure`. `report_id` is its turn's; None where there was no turn."""
+
+    part: str
+    kind: str
+    at: datetime
+    number: int
+    tenant: str | None
+    conversation_id: str | None
+    report_id: str | None
+
+    @property
+    def cursor(self) -> str:
+        """The `after` that continues behind this row."""
+        return to_cursor(self.at, str(self.number))
+
+
+@dataclass(frozen=True)
 class ConversationRow:
-    """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims."""
+    """A named conversation. Counts cover the kept turns; `contradicted` and `unchecked` count claims.
+
+    In a list that is not sorted by time, `worst` is the report of the turn that put it there, and `value` that turn's risk,
+    milliseconds or cost.
+    """
 
     conversation_id: str
     key: str
@@ -141,6 +169,8 @@ class ConversationRow:
     blocked: int
     contradicted: int
     unchecked: int
+    worst: str | None = None
+    value: float | None = None
 
     @property
     def cursor(self) -> str:
@@ -203,6 +233,8 @@ class Summary:
     evidence_missing: int
     latency: tuple[int, ...]
     newest: datetime | None
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """By part."""
 
 
 def to_cursor(moment: datetime, key: str) -> str:

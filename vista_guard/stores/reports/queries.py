@@ -18,7 +18,9 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
     ConversationRow,
+    FailureRow,
     FindingRow,
+    Order,
     ReportFilter,
     Summary,
     TurnRow,
@@ -26,7 +28,7 @@ from vista_guard.stores.reports.filters import (
     utc,
 )
 from vista_guard.stores.reports.rollups import LATENCIES, MISSING
-from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, LABELS, TURNS
+from vista_guard.stores.reports.tables import CONVERSATIONS, FAILURES, FINDINGS, LABELS, TURNS
 from vista_guard.types import Action, Span
 
 MOST_WORDS = 8
@@ -54,6 +56,17 @@ def turns(filter: ReportFilter) -> sql.Select[Any]:
     return sql.select(TURNS).where(*conditions(filter))
 
 
+_MEASURES = {"risk": TURNS.c.risk, "latency": TURNS.c.duration_ms, "cost": TURNS.c.cost}
+
+
+def by(order: Order) -> tuple[sql.ColumnElement[Any], ...]:
+    """Returns the columns that sort turns. Of equal ones, those with more contradicted claims come first, then newer ones."""
+    newest = TURNS.c.created_at.desc(), TURNS.c.id.desc()
+    if order == "time":
+        return newest
+    return _MEASURES[order].desc().nulls_last(), TURNS.c.contradicted.desc(), *newest
+
+
 def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
     """Translates the filter to conditions on `TURNS`.
 
@@ -74,8 +87,33 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
             parts.append(TURNS.c.action != "ALLOW")  # so that the partial index applies
     if filter.labels:
         parts.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
+    if filter.failed:
+        parts.append(TURNS.c.id.in_(sql.select(FAILURES.c.report).where(*_failed(filter))))
     parts += [_has(word, filter.withheld) for word in (filter.words or "").split()[:MOST_WORDS]]
     return parts
+
+
+def _failed(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
+    """Translates the filter to conditions on `FAILURES`, which know parts, times, tenants and conversations."""
+    parts = _during(FAILURES.c.at, filter)
+    if filter.failed:
+        parts.append(FAILURES.c.part.in_(filter.failed))
+    if filter.tenant is not None:
+        parts.append(FAILURES.c.tenant == filter.tenant)
+    if filter.conversation_id is not None:
+        parts.append(FAILURES.c.conversation_key == digest(filter.conversation_id))
+    return parts
+
+
+def failures(filter: ReportFilter) -> sql.Select[Any]:
+    """Selects what broke, newest first."""
+    query = sql.select(FAILURES, TURNS.c.report_id).outerjoin(TURNS, TURNS.c.id == FAILURES.c.report)
+    return query.where(*_failed(filter)).order_by(FAILURES.c.at.desc(), FAILURES.c.id.desc())
+
+
+def read_failure(row: sql.Row[Any]) -> FailureRow:
+    """Converts a row of `failures`."""
+    return FailureRow(**same_columns(row, FailureRow) | {"number": row.id, "tenant": row.tenant or None})
 
 
 def _during(column: sql.Column[Any], filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
@@ -168,14 +206,32 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
     query = sql.select(CONVERSATIONS)
     if filter.tenant is not None:
         query = query.where(CONVERSATIONS.c.tenant == filter.tenant)
-    if filter.start is not None:
+    if filter.start is not None and not filter.failed:
         query = query.where(CONVERSATIONS.c.last_at >= utc(filter.start))
+    if filter.failed:
+        failed = sql.select(FAILURES.c.conversation_key).where(
+            *_failed(filter), FAILURES.c.conversation_key.is_not(None)
+        )
+        query = query.where(CONVERSATIONS.c.conversation_key.in_(failed))
+        filter = replace(filter, failed=(), start=None, end=None)  # a failure may have no turn: its time counts
     if replace(filter, tenant=None, withheld=True) != EVERYTHING:
         same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
         matching = sql.select(TURNS.c.conversation_key).where(*conditions(filter))
         by_words = CONVERSATIONS.c.conversation_key.in_(matching)
         query = query.where(by_words if filter.words else sql.exists().where(same, *conditions(filter)))
     return query.order_by(CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
+
+
+def sorted_conversations(filter: ReportFilter, order: Order) -> sql.Select[Any]:
+    """Selects named conversations by the first of their matching turns in this order, which is not that of time."""
+    measure, key = _MEASURES[order], TURNS.c.conversation_key
+    first = sql.func.row_number().over(partition_by=key, order_by=by(order)).label("first")
+    turn = (key, TURNS.c.report_id.label("worst"), measure.label("value"), TURNS.c.contradicted, TURNS.c.created_at)
+    ranked = sql.select(*turn, first).where(key.is_not(None), *conditions(filter)).subquery()
+    query = sql.select(CONVERSATIONS, ranked.c.worst, ranked.c.value)
+    query = query.join(ranked, ranked.c.conversation_key == CONVERSATIONS.c.conversation_key)
+    place = ranked.c.value.desc().nulls_last(), ranked.c.contradicted.desc(), ranked.c.created_at.desc()
+    return query.where(ranked.c.first == 1).order_by(*place, ranked.c.conversation_key)
 
 
 def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
@@ -185,6 +241,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     names = [label.lower() for label in LABELS]
     figures = [*(TURNS.c[name] for name in names), MISSING, *LATENCIES]
     sums = map(sql.func.sum, figures)
+    broken = sql.select(FAILURES.c.part, sql.func.count()).where(*_failed(replace(filter, failed=())))
     newest, *counts = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
     numbers = [int(count or 0) for count in counts]
     by_action = {action: int(count) for action, count in connection.execute(actions)}
@@ -196,6 +253,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
         evidence_missing=numbers[len(LABELS)],
         latency=tuple(numbers[len(LABELS) + 1 :]),
         newest=None if newest is None else utc(newest),
+        failures={part: int(count) for part, count in connection.execute(broken.group_by(FAILURES.c.part))},
     )
 
 

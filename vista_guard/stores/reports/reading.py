@@ -17,11 +17,13 @@ from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
     ConversationRow,
+    FailureRow,
     FindingRow,
     Highlight,
     KeptTurn,
     LiveCursor,
     News,
+    Order,
     Page,
     ReportFilter,
     SourceCount,
@@ -33,17 +35,19 @@ from vista_guard.stores.reports.filters import (
     utc,
 )
 from vista_guard.stores.reports.rollups import Maker, Rollup, Step
-from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
+from vista_guard.stores.reports.tables import CONVERSATIONS, FAILURES, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import Action, TurnReport, TurnTexts
 
 T = TypeVar("T")
-P = TypeVar("P", TurnRow, ConversationRow, FindingRow)
+P = TypeVar("P", TurnRow, ConversationRow, FindingRow, FailureRow)
 
 SETTLING_S = 10.0
 """Seconds that a row may stay uncommitted behind one with a higher number, on databases with several writers."""
 
 MOST_ROWS = 1000
 """Most rows of a page."""
+
+MOST_SKIPPED = 1_000_000_000
 
 _AT_ONCE = 200
 """Whole reports read at once."""
@@ -73,9 +77,21 @@ class ReportReader:
         """Returns a reader restricted to this tenant's turns."""
         return type(self)(self._database, tenant=tenant)
 
-    def page(self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50) -> Page[TurnRow]:
-        """Returns a page of turns, newest first, behind `after` (`Page.next`, `TurnRow.cursor`) if given."""
-        query = queries.turns(self._own_filter(filter)).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
+    def page(
+        self,
+        filter: ReportFilter = EVERYTHING,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        order: Order = "time",
+    ) -> Page[TurnRow]:
+        """Returns a page of turns, newest first unless `order` says otherwise, behind `after` (`Page.next`) if given.
+
+        Newest first, a `TurnRow.cursor` also serves as `after`.
+        """
+        query = queries.turns(self._own_filter(filter)).order_by(*queries.by(order))
+        if order != "time":
+            return self._counted_page(query, after, limit, queries.read_turn)
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
@@ -121,9 +137,20 @@ class ReportReader:
         return next(iter(self._rows(rows, 1, queries.read_turn)), None)
 
     def conversations(
-        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+        self,
+        filter: ReportFilter = EVERYTHING,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        order: Order = "time",
     ) -> Page[ConversationRow]:
-        """Returns a page of named conversations, latest activity first; a filter on turns keeps those with a match."""
+        """Returns a page of named conversations; a filter on turns keeps those with a match.
+
+        Latest activity first, or by the riskiest, slowest or costliest of the matching turns.
+        """
+        if order != "time":
+            by_turn = queries.sorted_conversations(self._own_filter(filter), order)
+            return self._counted_page(by_turn, after, limit, queries.read_conversation)
         query = queries.conversations(self._own_filter(filter))
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
@@ -169,6 +196,16 @@ class ReportReader:
             place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
         return self._page(query, limit, queries.read_finding)
+
+    def failures(
+        self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
+    ) -> Page[FailureRow]:
+        """Returns a page of what broke, newest first; of a filter its `failed`, time, tenant and conversation apply."""
+        query = queries.failures(self._own_filter(filter))
+        if after is not None:
+            moment, key = from_cursor(after)
+            query = query.where(sql.tuple_(FAILURES.c.at, FAILURES.c.id) < sql.tuple_(moment, number_of(key)))
+        return self._page(query, limit, queries.read_failure)
 
     def sources(self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000) -> tuple[SourceCount, ...]:
         """Counts the sources of evidence on the `newest` matching claims; the ten most frequent, first the most frequent.
@@ -248,6 +285,14 @@ class ReportReader:
     def _page(self, query: sql.Select[Any], limit: int, convert: Callable[[sql.Row[Any]], P]) -> Page[P]:
         rows = self._rows(query, limit + 1, convert)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def _counted_page(
+        self, query: sql.Select[Any], after: str | None, limit: int, convert: Callable[[sql.Row[Any]], P]
+    ) -> Page[P]:
+        """A page of a list that has no cursor: `after` is the number of rows before it."""
+        skipped = min(number_of(after or "0"), MOST_SKIPPED)
+        rows = self._rows(query.offset(skipped), limit + 1, convert)
+        return Page(rows[:limit], str(skipped + limit) if len(rows) > limit else None)
 
     def _numbers(self, query: sql.Select[Any]) -> list[int]:
         return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))

@@ -15,6 +15,8 @@ from vista_guard.stores.reports.queries import owned_by
 from vista_guard.stores.reports.tables import (
     CLAIMS_HOUR,
     CONVERSATIONS,
+    FAILURES,
+    FAILURES_HOUR,
     METADATA,
     NUMBERS,
     OF_A_REPORT,
@@ -35,7 +37,8 @@ def forget(connection: sql.Connection, conversation_id: str) -> int:
     """Deletes one conversation and returns its number of reports. Roll-ups stay: they name no conversation."""
     key = digest(conversation_id)
     deleted = _delete(connection, sql.select(REPORTS.c.id).where(REPORTS.c.conversation_key == key))
-    connection.execute(sql.delete(CONVERSATIONS).where(CONVERSATIONS.c.conversation_key == key))
+    for table in (CONVERSATIONS, FAILURES):
+        connection.execute(sql.delete(table).where(table.c.conversation_key == key))
     return deleted
 
 
@@ -43,7 +46,7 @@ def forget_tenant(connection: sql.Connection, tenant: str) -> int:
     """Deletes everything of a tenant, roll-ups included, and returns its number of reports."""
     deleted = _delete(connection, sql.select(TURNS.c.id).where(owned_by(TURNS, tenant)))
     connection.execute(sql.delete(CONVERSATIONS).where(owned_by(CONVERSATIONS, tenant)))
-    for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR):
+    for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR, FAILURES, FAILURES_HOUR):
         connection.execute(sql.delete(table).where(table.c.tenant == tenant))
     return deleted
 
@@ -60,6 +63,7 @@ def prune(
     cutoff = now - timedelta(days=report_days)
     old = sql.select(REPORTS.c.id).where(REPORTS.c.created_at < cutoff).order_by(REPORTS.c.created_at).limit(most)
     keys = sql.select(REPORTS.c.conversation_key).where(REPORTS.c.id.in_(old), REPORTS.c.conversation_key.is_not(None))
+    connection.execute(sql.delete(FAILURES).where(FAILURES.c.at < cutoff))
     touched = connection.execute(keys.distinct()).scalars().all()
     reports = _delete(connection, old)
     if touched:

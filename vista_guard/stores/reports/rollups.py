@@ -19,8 +19,18 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports.filters import ReportFilter, utc
-from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, LABELS, TURNS, TURNS_HOUR, UNCHECKED_HOUR
-from vista_guard.types import Finding, TurnReport, label_of
+from vista_guard.stores.reports.tables import (
+    BOUNDS_MS,
+    BUCKETS,
+    CLAIMS_HOUR,
+    FAILURES,
+    FAILURES_HOUR,
+    LABELS,
+    TURNS,
+    TURNS_HOUR,
+    UNCHECKED_HOUR,
+)
+from vista_guard.types import Finding, PartFailure, TurnReport, label_of
 
 Step = Literal["minute", "hour", "day"]
 
@@ -82,6 +92,17 @@ class UncheckedCount:
 
 
 @dataclass(frozen=True)
+class FailureCount:
+    """Failures of one part and kind, as in `types.PartFailure`."""
+
+    at: datetime
+    tenant: str
+    part: str
+    kind: str
+    failures: int
+
+
+@dataclass(frozen=True)
 class Maker:
     """A judge and a policy at work for a tenant in an hour or on a day."""
 
@@ -114,6 +135,7 @@ class Rollup:
     turns: tuple[TurnCount, ...]
     claims: tuple[ClaimCount, ...]
     unchecked: tuple[UncheckedCount, ...]
+    failures: tuple[FailureCount, ...] = ()
 
 
 def percentile(latency: Iterable[int], share: float) -> float | None:
@@ -156,6 +178,12 @@ def rollup_rows(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
             for reason, count in sorted(Counter(reason_of(outcome.error) for outcome in report.unchecked).items())
         ],
     }
+
+
+def failure_count(failure: PartFailure) -> dict[str, Any]:
+    """Returns the row that a failure adds to the roll-ups."""
+    hour = failure.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return {"hour": hour, "tenant": failure.tenant or "", "part": failure.part, "kind": failure.kind, "failures": 1}
 
 
 def judge_name(report: TurnReport) -> str:
@@ -214,6 +242,7 @@ def read(connection: sql.Connection, asked: CountQuery) -> Rollup:
         turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
         claims=_rows(connection, CLAIMS_HOUR, ClaimCount, of_claims),
         unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, asked),
+        failures=_rows(connection, FAILURES_HOUR, FailureCount, asked),
     )
 
 
@@ -237,9 +266,17 @@ def _by_minute(connection: sql.Connection, asked: CountQuery) -> Rollup:
             pair for pair in zip(LABELS, labels, strict=True) if pair[1] and pair[0] in (asked.filter.labels or LABELS)
         ]
         claims += [ClaimCount(*key, "", done, label, n, 0.0) for label, n in label_counts]
-    return Rollup(
-        tuple(turns), tuple(claims), _rows(connection, UNCHECKED_HOUR, UncheckedCount, replace(asked, by="hour"))
-    )
+    unchecked = _rows(connection, UNCHECKED_HOUR, UncheckedCount, replace(asked, by="hour"))
+    return Rollup(tuple(turns), tuple(claims), unchecked, _failures_by_minute(connection, asked))
+
+
+def _failures_by_minute(connection: sql.Connection, asked: CountQuery) -> tuple[FailureCount, ...]:
+    at = _at(connection, FAILURES, "minute")
+    keys = (at, FAILURES.c.part, FAILURES.c.kind)
+    query = sql.select(*keys, sql.func.count()).group_by(*keys).order_by(*keys)
+    query = query.where(FAILURES.c.at >= utc(asked.start), FAILURES.c.at < utc(asked.end))
+    rows = connection.execute(query.where(*_filter_conditions(FAILURES, asked.filter)))
+    return tuple(FailureCount(_moment(minute), "", part, kind, count) for minute, part, kind, count in rows)
 
 
 MISSING: sql.ColumnElement[Any] = sql.case((TURNS.c.evidence_missing, 1), else_=0)
@@ -291,7 +328,7 @@ def _counts(connection: sql.Connection, table: sql.Table, asked: CountQuery) -> 
 
 def _at(connection: sql.Connection, table: sql.Table, by: Step) -> sql.ColumnElement[Any]:
     """The beginning of a row's minute, hour or day, in UTC."""
-    time = table.c.created_at if by == "minute" else table.c.hour
+    time = table.c.hour if by != "minute" else table.c.at if table is FAILURES else table.c.created_at
     if by != "hour" and connection.dialect.name == "postgresql":
         return sql.func.date_trunc(by, sql.func.timezone("UTC", time)).label("at")
     if by != "hour":

@@ -13,7 +13,20 @@ from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.rollups import judge_name
 from vista_guard.stores.reports.tables import LABELS
-from vista_guard.types import UNCHECKED, Action, Finding, Outcome, TurnReport, TurnTexts, label_of
+from vista_guard.telemetry.instruments import error_type
+from vista_guard.types import (
+    UNCHECKED,
+    UNREAD,
+    UNWRITTEN,
+    Action,
+    FailedPart,
+    Finding,
+    Outcome,
+    PartFailure,
+    TurnReport,
+    TurnTexts,
+    label_of,
+)
 
 QUESTION_CHARS = 1000
 """Characters of a question that lists and searches have."""
@@ -55,6 +68,7 @@ def turn_row(report: TurnReport, number: int, texts: TurnTexts | None = None) ->
         "lowest_confidence": min(confidences, default=None),
         "duration_ms": report.timings.total,
         "evidence_missing": report.evidence_missing,
+        "cost": report.usage.cost,
         **{label.lower(): counts[label] for label in LABELS},
         "question": None if texts is None else question(texts.user_text),
     }
@@ -85,6 +99,35 @@ def conversation_row(report: TurnReport) -> dict[str, Any]:
         "blocked": int(action is Action.BLOCK),
         "contradicted": labels["CONTRADICTED"],
         "unchecked": labels[UNCHECKED],
+    }
+
+
+NOT_ERRORS = frozenset({"code", "encoded"})
+"""Classes of unjudged claims that are no failure: the guard did not expect to judge them."""
+
+
+def failures_of(report: TurnReport) -> list[PartFailure]:
+    """Returns what failed in judge and stores, once for each kind."""
+    stores = {"read": UNREAD, "write": UNWRITTEN}
+    failed = [kind for kind, sign in stores.items() if any(line.startswith(sign) for line in report.warnings)]
+    kinds: list[tuple[FailedPart, str]] = [("store", kind) for kind in failed]
+    if "read" not in failed:  # else the claims are unjudged for want of evidence
+        kinds += [("judge", kind) for kind in sorted(set(map(error_type, report.unchecked)) - NOT_ERRORS)]
+    owner: dict[str, Any] = {"tenant": report.tenant, "conversation_id": report.conversation_id}
+    return [PartFailure(part=part, kind=kind, at=report.created_at, **owner) for part, kind in kinds]
+
+
+def failure_row(failure: PartFailure, number: int | None = None) -> dict[str, Any]:
+    """Returns the row of `FAILURES`; `number` is its report's."""
+    name = failure.conversation_id
+    return {
+        "at": failure.at.astimezone(UTC),
+        "part": failure.part,
+        "kind": failure.kind,
+        "tenant": failure.tenant or "",
+        "conversation_key": None if name is None else digest(name),
+        "conversation_id": None if name is None else storable(name),
+        "report": number,
     }
 
 

@@ -32,14 +32,25 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
 from vista_guard.stores.reports.database import Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parse_report
-from vista_guard.stores.reports.tables import CONVERSATIONS, EVENTS, FINDINGS, NUMBERS, REPORTS, REVIEWS, TEXTS, TURNS
-from vista_guard.types import Action, Record, TurnReport, TurnTexts
+from vista_guard.stores.reports.tables import (
+    CONVERSATIONS,
+    EVENTS,
+    FAILURES,
+    FAILURES_HOUR,
+    FINDINGS,
+    NUMBERS,
+    REPORTS,
+    REVIEWS,
+    TEXTS,
+    TURNS,
+)
+from vista_guard.types import Action, PartFailure, Record, TurnReport, TurnTexts
 
 LOW_CONFIDENCE = 0.6
 """Turns whose least confident finding is below this are queued for review."""
 
 SAMPLE = 100
-"""One in this many allowed turns is queued for review, whatever its findings."""
+"""One in this many delivered turns is queued for review at random, allowed and flagged ones alike."""
 
 GUARD = "vista-guard"
 """Author of the event when the guard itself queues a turn."""
@@ -52,18 +63,22 @@ class Reason(StrEnum):
     """Somebody said that the verdict is wrong."""
     BLOCKED = "blocked"
     """It was withheld."""
+    FLAGGED = "flagged"
+    """It was delivered with a flag, which is a hint for a person."""
     DISAGREEMENT = "disagreement"
     """The judges of an ensemble disagree on one of its claims."""
     LOW_CONFIDENCE = "low_confidence"
     """Its least sure finding is below `LOW_CONFIDENCE`."""
     SAMPLE = "sample"
-    """A random sample of allowed turns: the guard's misses show nowhere else."""
+    """A random sample of what was delivered: the guard's misses show nowhere else."""
 
 
 def reason_of(report: TurnReport) -> Reason | None:
     """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
+    if report.decision.action is Action.FLAG:
+        return Reason.SAMPLE if is_sampled(report.id) else Reason.FLAGGED
     # An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`).
     if report.judge.name.startswith("ensemble:") and any(finding.confidence < 1 for finding in report.findings):
         return Reason.DISAGREEMENT
@@ -83,13 +98,27 @@ def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
     """Queues the report if it has a reason."""
     reason, at = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at))
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at, report.risk))
         connection.execute(_TOLD, {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value})
 
 
-def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
+def review_row(number: int, tenant: str, reason: Reason, at: datetime, risk: float | None) -> dict[str, Any]:
     """Returns the row of an open review."""
-    return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
+    place = {"queued_at": at, "urgency": urgency(reason, risk)}
+    return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", **place}
+
+
+def urgency(reason: Reason, risk: float | None) -> int:
+    """Returns a turn's place in the queue: its risk in millionths; somebody's complaint comes before all others.
+
+    Example:
+        >>> urgency(Reason.BLOCKED, 0.9), urgency(Reason.COMPLAINT, None)
+        (900000, 1000001)
+    """
+    return round(MILLION * (risk or 0.0)) + (MILLION + 1 if reason is Reason.COMPLAINT else 0)
+
+
+MILLION = 1_000_000
 
 
 _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
@@ -114,9 +143,17 @@ def insert_derived_rows(connection: sql.Connection, number: int, report: TurnRep
     if report.conversation_id is not None:
         connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
     rollups.add(connection, rollups.rollup_rows(report))
+    for failure in rows.failures_of(report):
+        insert_failure(connection, failure, number)
 
 
-_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
+def insert_failure(connection: sql.Connection, failure: PartFailure, number: int | None = None) -> None:
+    """Writes what broke; `number` is its report's."""
+    connection.execute(_INTO[FAILURES], rows.failure_row(failure, number))
+    rollups.add(connection, {FAILURES_HOUR: [rollups.failure_count(failure)]})
+
+
+_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES)}
 _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked")
 
 
@@ -171,8 +208,8 @@ _CLOSING_S = 10.0
 
 @dataclass(eq=False)
 class _Waiting:
-    report: TurnReport
-    texts: TurnTexts | None
+    report: TurnReport | PartFailure
+    texts: TurnTexts | None = None
     tried: Future[None] = field(default_factory=Future)
     """Outcome of the first try."""
 
@@ -180,7 +217,8 @@ class _Waiting:
     def chars(self) -> int:
         texts = self.texts or TurnTexts()
         pieces = [texts.user_text or "", texts.draft or "", *(document.text for document in texts.documents)]
-        return len(self.report.response) + sum(map(len, [*pieces, *(passage.text for passage in texts.evidence)]))
+        response = self.report.response if isinstance(self.report, TurnReport) else ""
+        return len(response) + sum(map(len, [*pieces, *(passage.text for passage in texts.evidence)]))
 
 
 class _Writer:
@@ -189,7 +227,7 @@ class _Writer:
     A killed process loses only the reports queued here.
     """
 
-    def __init__(self, name: str, write: Callable[[TurnReport, TurnTexts | None], None]) -> None:
+    def __init__(self, name: str, write: Callable[[TurnReport | PartFailure, TurnTexts | None], None]) -> None:
         self._name, self._write = name, write
         self._reset()
         if hasattr(os, "register_at_fork"):
@@ -204,9 +242,10 @@ class _Writer:
         self._failure: StoreError | None = None
         self._late = self._closed = self._opened = False
         self._progress = 0.0
+        self._failed_at = datetime.now(UTC)
 
-    async def put(self, report: TurnReport, texts: TurnTexts | None) -> None:
-        """Queues a report and waits a moment for it to be written.
+    async def put(self, report: TurnReport | PartFailure, texts: TurnTexts | None = None) -> None:
+        """Queues a report, or what broke, and waits a moment for it to be written.
 
         Raises:
             StoreError: it is lost, or the last try failed and it is kept for the next one; the message says which.
@@ -240,12 +279,12 @@ class _Writer:
         if not self._opened:
             self._opened, self._progress = True, monotonic()
 
-    def drop(self, chosen: Callable[[TurnReport], bool]) -> int:
-        """Drops matching queued reports; returns their number."""
+    def drop(self, chosen: Callable[[TurnReport | PartFailure], bool]) -> int:
+        """Drops what matches in the queue; returns the number of reports."""
         with self._changed:
-            before = len(self._waiting)
-            self._waiting = deque(entry for entry in self._waiting if not chosen(entry.report))
-            return before - len(self._waiting)
+            dropped = [entry for entry in self._waiting if chosen(entry.report)]
+            self._waiting = deque(entry for entry in self._waiting if entry not in dropped)
+            return sum(isinstance(entry.report, TurnReport) for entry in dropped)
 
     def close(self) -> None:
         """Writes queued reports, for at most a few seconds."""
@@ -289,6 +328,7 @@ class _Writer:
                 self._waiting.popleft()
             if self._failure is not None:
                 logger.warning("%s takes reports again; %s wait", self._name, len(self._waiting))
+                self._waiting.appendleft(_Waiting(PartFailure(part="store", kind="reports", at=self._failed_at)))
             self._failure, self._late, self._progress = None, False, monotonic()
         with suppress(InvalidStateError):  # whoever waited for it is gone
             entry.tried.set_exception(exc) if exc else entry.tried.set_result(None)
@@ -300,6 +340,7 @@ class _Writer:
             return
         self._log_late(logging.WARNING, str(exc))
         with self._changed:
+            self._failed_at = self._failed_at if self._failure else datetime.now(UTC)
             self._failure = exc
         with suppress(InvalidStateError):
             entry.tried.set_exception(self._kept_error(exc))
@@ -360,11 +401,15 @@ class SqlReports:
 
     async def write(self, report: TurnReport) -> None:
         """Stores a report without texts (`Sink.write`)."""
-        await self._writer.put(report, None)
+        await self._writer.put(report)
 
     async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
         """Stores a report, with its texts unless `record` is `verdicts` (`TextSink.write_turn`)."""
         await self._writer.put(report, None if self.record == "verdicts" else texts)
+
+    async def write_failure(self, failure: PartFailure) -> None:
+        """Stores what broke without a report (`FailureSink.write_failure`)."""
+        await self._writer.put(failure)
 
     async def reports(self, conversation_id: str | None = None, *, limit: int = 1000) -> Sequence[TurnReport]:
         """Returns the newest `limit` reports of one conversation or of all, oldest first."""
@@ -390,10 +435,13 @@ class SqlReports:
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 
-    def _write(self, report: TurnReport, texts: TurnTexts | None) -> None:
+    def _write(self, report: TurnReport | PartFailure, texts: TurnTexts | None) -> None:
         with self._database.translating_errors("write a report"):
             self._database.prepare()
         self._writer.opened()
+        if isinstance(report, PartFailure):
+            self._database.write("write what broke", lambda connection: insert_failure(connection, report))
+            return
         self._database.write("write a report", lambda connection: insert(connection, report, texts, self._text_days))
         if (self._text_days or self._report_days) and monotonic() - self._pruned > PRUNE_EVERY_S:
             self._prune()

@@ -65,6 +65,7 @@ TURNS = sql.Table(
     sql.Column("duration_ms", sql.Float, nullable=False),
     sql.Column("evidence_missing", sql.Boolean, nullable=False),
     *(sql.Column(label.lower(), sql.Integer, nullable=False) for label in LABELS),
+    sql.Column("cost", sql.Float),  # of the judge's calls, in US dollars; none before schema 0007
     sql.Column("question", sql.Text),  # the beginning of what the user asked, where texts are kept
 )
 sql.Index("vista_guard_turns_report_id", TURNS.c.report_id, unique=True)
@@ -164,6 +165,32 @@ UNCHECKED_HOUR = sql.Table(
     _sum("claims"),
 )
 
+FAILURES = sql.Table(
+    "vista_guard_failures",
+    METADATA,
+    sql.Column("id", _BIG, primary_key=True),
+    sql.Column("at", _TIME, nullable=False),
+    sql.Column("part", sql.String(16), nullable=False),
+    sql.Column("kind", sql.String(32), nullable=False),
+    sql.Column("tenant", sql.Text, nullable=False),
+    sql.Column("conversation_key", sql.String(32)),
+    sql.Column("conversation_id", sql.Text),
+    sql.Column("report", _BIG),
+)
+"""What broke: a row for each kind of failure of a report, and one for each call to upstream that failed, which has no report."""
+
+sql.Index("vista_guard_failures_newest", FAILURES.c.at.desc(), FAILURES.c.id.desc())
+sql.Index("vista_guard_failures_report", FAILURES.c.report)
+sql.Index("vista_guard_failures_conversation", FAILURES.c.conversation_key)
+
+FAILURES_HOUR = sql.Table(
+    "vista_guard_failures_hour",
+    METADATA,
+    sql.Column("hour", _TIME, primary_key=True),
+    *map(_key, ("tenant", "part", "kind")),
+    _sum("failures"),
+)
+
 NUMBERS = sql.Table(
     "vista_guard_backfill",
     METADATA,
@@ -174,7 +201,12 @@ NUMBERS = sql.Table(
 """One row: the highest report number that was ever deleted. SQLite would assign it again, and a reader that follows the numbers
 would take the new report for an old one."""
 
-OF_A_REPORT = ((TURNS, TURNS.c.id), (FINDINGS, FINDINGS.c.report), (TEXTS, TEXTS.c.report))
+OF_A_REPORT = (
+    (TURNS, TURNS.c.id),
+    (FINDINGS, FINDINGS.c.report),
+    (TEXTS, TEXTS.c.report),
+    (FAILURES, FAILURES.c.report),
+)
 """Tables derived from a report, each with its column of report numbers (`vista_guard_reports.id`)."""
 
 REVIEWS = sql.Table(
@@ -185,6 +217,8 @@ REVIEWS = sql.Table(
     sql.Column("reason", sql.String(16), nullable=False),
     sql.Column("state", sql.String(8), nullable=False),
     sql.Column("queued_at", _TIME, nullable=False),
+    # The turn's risk in millionths, complaints above all others: the order of the queue.
+    sql.Column("urgency", sql.Integer, nullable=False, server_default="0"),
     sql.Column("assignee", sql.Text),
     sql.Column("reserved_until", _TIME),
     sql.Column("verdict", sql.String(12)),
@@ -192,8 +226,9 @@ REVIEWS = sql.Table(
     sql.Column("decided_by", sql.Text),
     sql.Column("decided_at", _TIME),
 )
-sql.Index("vista_guard_reviews_queue", REVIEWS.c.state, REVIEWS.c.queued_at, REVIEWS.c.report)
-sql.Index("vista_guard_reviews_tenant", REVIEWS.c.tenant, REVIEWS.c.state, REVIEWS.c.queued_at, REVIEWS.c.report)
+_QUEUE = (REVIEWS.c.state, REVIEWS.c.urgency.desc(), REVIEWS.c.queued_at, REVIEWS.c.report)
+sql.Index("vista_guard_reviews_urgent", *_QUEUE)
+sql.Index("vista_guard_reviews_of_tenant", REVIEWS.c.tenant, *_QUEUE)
 
 EVENTS = sql.Table(
     "vista_guard_review_events",

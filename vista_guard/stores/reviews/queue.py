@@ -52,6 +52,7 @@ class Review:
     reason: Reason
     open: bool
     queued_at: datetime
+    urgency: int = 0
     assignee: str | None = None
     reserved_until: datetime | None = None
     verdict: ReviewVerdict | None = None
@@ -67,7 +68,7 @@ class Review:
 
 @dataclass(frozen=True)
 class ReviewEvent:
-    """An event of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned or comment."""
+    """An event of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned, reopened or comment."""
 
     at: datetime
     who: str
@@ -114,10 +115,11 @@ LONGEST_TEXT = 10_000
 
 
 class FoundReport(NamedTuple):
-    """A report's number and its tenant; "" for no tenant."""
+    """A report's number, its tenant, "" for no tenant, and the turn's risk."""
 
     id: int
     tenant: str
+    risk: float | None
 
 
 def visible(column: sql.ColumnElement[str], tenants: Sequence[str] | None) -> sql.ColumnElement[bool]:
@@ -126,18 +128,18 @@ def visible(column: sql.ColumnElement[str], tenants: Sequence[str] | None) -> sq
 
 
 def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[str] | None) -> FoundReport:
-    """Number and tenant of a report.
+    """Number, tenant and risk of a report.
 
     Raises:
         InputError: no visible report has this id.
     """
-    query = sql.select(TURNS.c.id, TURNS.c.tenant).where(TURNS.c.report_id == report_id)
+    query = sql.select(TURNS.c.id, TURNS.c.tenant, TURNS.c.risk).where(TURNS.c.report_id == report_id)
     row = connection.execute(query.where(visible(TURNS.c.tenant, tenants))).first()
     if row is None:
         raise InputError(
             f"there is no report {report_id[:80]!r}; find the id in the report, or in the dashboard's address"
         )
-    return FoundReport(row.id, row.tenant)
+    return FoundReport(row.id, row.tenant, row.risk)
 
 
 def clean_name(name: str) -> str:
@@ -214,16 +216,17 @@ class Reviews:
         after: str | None = None,
         limit: int = 50,
     ) -> Page[Review]:
-        """Returns a page of open reviews, longest waiting first, or of decided ones, newest first. `after` is a page's `next`."""
+        """Returns a page of open reviews or of decided ones, newest first. `after` is a page's `next`.
+
+        Open ones: complaints first, then by risk, the highest first; of equal risk the one that waits longest.
+        """
         query = self._reviews(open).limit(max(0, min(limit, MOST_ROWS)) + 1)
         if reason is not None:
             query = query.where(REVIEWS.c.reason == reason.value)
         if tenant is not None:
             query = query.where(REVIEWS.c.tenant == tenant)
         if after is not None:
-            moment, key = from_cursor(after)
-            place, start = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
-            query = query.where(place > start if open else place < start)
+            query = query.where(_behind(after, open))
         rows = tuple(map(_review, self._rows(query)))
         return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
@@ -266,7 +269,7 @@ class Reviews:
         return self._write(report_id, reserve)
 
     def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
-        """Reserves the longest waiting turn that is free, or returns None."""
+        """Reserves the most urgent turn that is free, or returns None."""
         name = clean_name(who)
 
         def take(connection: sql.Connection) -> Review | None:
@@ -311,19 +314,36 @@ class Reviews:
 
         return self._write(report_id, decide)
 
-    def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> int:
-        """Records one verdict on the first of these turns and on the others that nobody else has; returns their number.
+    def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> tuple[str, ...]:
+        """Records one verdict on the first of these turns and on the others that nobody else has; returns those decided.
 
         Raises:
             InputError: the first turn cannot be decided, see `decide`.
         """
         self.decide(report_ids[0], who, verdict, reason)
-        decided = 1
+        decided = [report_ids[0]]
         for name in report_ids[1:]:
             with suppress(InputError):  # somebody took or decided it meanwhile
                 self.decide(name, who, verdict, reason)
-                decided += 1
-        return decided
+                decided.append(name)
+        return tuple(decided)
+
+    def undo(self, report_ids: Sequence[str], who: str) -> int:
+        """Takes the reviewer's own verdicts on these turns back: they are open again; returns their number."""
+        name = clean_name(who)
+        cleared = {"state": "open", **dict.fromkeys(_DECISION)}
+
+        def undo(connection: sql.Connection) -> int:
+            undone = 0
+            for report_id in report_ids:
+                number = self._number(connection, report_id)
+                own = REVIEWS.c.report == number, REVIEWS.c.state == "decided", REVIEWS.c.decided_by == name
+                if connection.execute(sql.update(REVIEWS).where(*own).values(**cleared)).rowcount:
+                    _record_event(connection, number, name, "reopened")
+                    undone += 1
+            return undone
+
+        return self._database.write("undo a review", undo)
 
     def draft_keys(self, reviews: Sequence[Review]) -> Mapping[str, str]:
         """Fingerprints of drafts, by report id: equal for drafts with the same claims, labels and action. None without claims."""
@@ -370,12 +390,13 @@ class Reviews:
         text, name = clean_text(reason, "the complaint"), clean_name(who)
 
         def complain(connection: sql.Connection, number: int) -> None:
-            tenant = find_report(connection, report_id, self._tenants).tenant
-            fresh = review_row(number, tenant, Reason.COMPLAINT, datetime.now(UTC))
-            undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
+            found = find_report(connection, report_id, self._tenants)
+            fresh = review_row(number, found.tenant, Reason.COMPLAINT, datetime.now(UTC), found.risk)
             dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
             row = dialect.insert(REVIEWS).values(**fresh)
-            row = row.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_={**fresh, **undecided})
+            row = row.on_conflict_do_update(
+                index_elements=[REVIEWS.c.report], set_={**fresh, **dict.fromkeys(_DECISION)}
+            )
             connection.execute(row)
             _record_event(connection, number, name, "complaint", text)
 
@@ -413,15 +434,27 @@ class Reviews:
         if open is None:
             return query
         query = query.where(REVIEWS.c.state == ("open" if open else "decided"))
-        place = (_when(open), REVIEWS.c.report)
-        return query.order_by(*(column if open else column.desc() for column in place))
+        if open:
+            return query.order_by(REVIEWS.c.urgency.desc(), REVIEWS.c.queued_at, REVIEWS.c.report)
+        return query.order_by(REVIEWS.c.decided_at.desc(), REVIEWS.c.report.desc())
 
     def _visible(self) -> sql.ColumnElement[bool]:
         return visible(REVIEWS.c.tenant, self._tenants)
 
 
-def _when(open: bool) -> sql.Column[datetime]:
-    return REVIEWS.c.queued_at if open else REVIEWS.c.decided_at
+_DECISION = ("verdict", "verdict_reason", "decided_by", "decided_at")
+
+
+def _behind(cursor: str, open: bool) -> sql.ColumnElement[bool]:
+    """Selects the reviews behind a page's last one, in the order of `_reviews`."""
+    moment, key = from_cursor(cursor)
+    report, _, urgent = key.partition("_")
+    place = sql.tuple_(moment, number_of(report))
+    if not open:
+        return sql.tuple_(REVIEWS.c.decided_at, REVIEWS.c.report) < place
+    least = number_of(urgent)
+    later = sql.tuple_(REVIEWS.c.queued_at, REVIEWS.c.report) > place
+    return sql.or_(REVIEWS.c.urgency < least, sql.and_(REVIEWS.c.urgency == least, later))
 
 
 def _free(now: datetime) -> sql.ColumnElement[bool]:
@@ -464,8 +497,9 @@ def _review(row: sql.Row[Any]) -> Review:
 
 
 def _place(review: Review) -> str:
-    moment = review.queued_at if review.open or review.decided_at is None else review.decided_at
-    return to_cursor(moment, str(review.number))
+    if review.open or review.decided_at is None:
+        return to_cursor(review.queued_at, f"{review.number}_{review.urgency}")
+    return to_cursor(review.decided_at, str(review.number))
 
 
 def words(reviews: Reviews) -> dict[str, Word]:
