@@ -352,9 +352,7 @@ class Annotations:
     def tasks(self, batch: str, annotator: str) -> tuple[AnnotationTask, ...]:
         """Returns up to 2,000 tasks of a batch, oldest first, with their state for one annotator."""
         query = tasks(annotator).where(TASKS.c.batch == batch, self._visible())
-        rows = self._read(
-            lambda connection: tuple(connection.execute(query.limit(MOST_TASKS))), tuple[sql.Row[Any], ...]()
-        )
+        rows = self._read(lambda connection: tuple(connection.execute(query.limit(MOST_TASKS))), tuple[sql.Row[Any], ...]())
         return tuple(map(task, rows))
 
     def start(self, task: int, annotator: str, *, condition: Condition = Condition.BLIND) -> Annotation:
