@@ -12,9 +12,9 @@ BIN := $(VENV)/bin
 # A broken half-made environment must not pass for a finished one: the stamps are written last.
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
-# The weights are a package of their own, which the code requires in one exact version.
-PROJECTS := pyproject.toml weights/pyproject.toml
-INSTALL := $(BIN)/pip install -q --disable-pip-version-check -e ./weights -e
+# The weights are two packages of their own, which the code requires in one exact version.
+PROJECTS := pyproject.toml weights/pyproject.toml reader/pyproject.toml
+INSTALL := $(BIN)/pip install -q --disable-pip-version-check -e ./weights -e ./reader -e
 
 .PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
 
@@ -39,7 +39,7 @@ test-oldest: .venv-oldest/.made
 
 .venv-oldest/.made: $(PROJECTS)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install -q --disable-pip-version-check -e ./weights -e '.[dev]' langgraph==1.2.0 langchain-core==1.4.0
+	$(@D)/bin/pip install -q --disable-pip-version-check -e ./weights -e ./reader -e '.[dev]' langgraph==1.2.0 langchain-core==1.4.0
 	touch $@
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.

@@ -167,7 +167,7 @@ def main() -> None:
     weights = args.weights.resolve()
     if weights == WEIGHTS and args.version != VERSION:
         parser.error(
-            f"version {args.version} ships once VERSION in vista_guard/inference/weights.py and the requirement in "
+            f"version {args.version} ships once VERSION in vista_guard/inference/weights.py and the requirements in "
             f"pyproject.toml say so; they say {VERSION}"
         )
     update_judge(weights, version=args.version)  # no other version is loaded, and risk.json names its judge's

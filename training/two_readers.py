@@ -34,6 +34,7 @@ from training.comparison.sets import THREE, Item, spaced
 from training.data import data_argument
 from training.suites import arrays
 from vista_guard.guard import Guard
+from vista_guard.inference.weights import weights_place
 from vista_guard.judges.embedded.judge import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit, ShippedVerifier
 from vista_guard.protocols import Verifier
@@ -165,7 +166,9 @@ async def read(found: Sequence[Case], weights: Path, work: Path) -> list[Reading
     recording = Recording(**{name: getattr(BEFORE, name) for name in BEFORE.__dataclass_fields__})
     limits = replace(Calibration.load(weights), reader=recording)
     quick = KeptRows(ShippedVerifier.load(limits, weights), work / f"{sha256(weights / 'verifier.onnx')[:12]}.pickle")
-    careful = KeptRows(CarefulReader(LENGTH, weights), work / f"{sha256(weights / 'reader.onnx')[:12]}.pickle")
+    careful = KeptRows(
+        CarefulReader(LENGTH, weights), work / f"{sha256(weights_place('reader.onnx', weights))[:12]}.pickle"
+    )
     embedder = OnnxEmbedder()
     judge = EmbeddedJudge(quick, embedder, ClaimTypeHead.load(weights), limits, reader=careful)
     guard = Guard(judge, "monitor", knowledge=MemoryKnowledge(embedder))

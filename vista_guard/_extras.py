@@ -46,16 +46,21 @@ def how_to_install(extra: str) -> str:
 
 
 def how_to_install_weights(version: str) -> str:
-    """The command that installs the weights of this version, from where this package came from."""
+    """The command that installs both packages of weights of this version, from where this package came from."""
+    return " ".join(["pip install --force-reinstall", *(_from_origin(part, version) for part in ("weights", "reader"))])
+
+
+def _from_origin(part: str, version: str) -> str:
+    """What pip is told for the package of weights in this folder of the repository."""
     direct, url = _origin()
     if vcs := direct.get("vcs_info", {}).get("vcs"):
-        return f"pip install --force-reinstall 'vista-guard-weights @ {vcs}+{url.geturl()}#subdirectory=weights'"
+        return f"'vista-guard-{part} @ {vcs}+{url.geturl()}#subdirectory={part}'"
     place = Path(url2pathname(url.path)) if url.scheme == "file" else Path(__file__).parent.parent
     if place.suffix == ".whl":
-        return f"pip install --force-reinstall '{place.with_name(f'vista_guard_weights-{version}-py3-none-any.whl')}'"
-    if (place / "weights" / "pyproject.toml").is_file():
-        return f"pip install --force-reinstall -e '{place / 'weights'}'"
-    return f"pip install --force-reinstall vista-guard-weights=={version}"
+        return f"'{place.with_name(f'vista_guard_{part}-{version}-py3-none-any.whl')}'"
+    if (place / part / "pyproject.toml").is_file():
+        return f"-e '{place / part}'"
+    return f"vista-guard-{part}=={version}"
 
 
 def _origin() -> tuple[Mapping[str, Any], SplitResult]:

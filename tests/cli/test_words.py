@@ -159,20 +159,22 @@ def test_an_extra_is_installed_from_where_the_package_came_from(told: str, monke
 
 
 WEIGHTS = {
-    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{"editable": true}}}}': f"-e '{ROOT / 'weights'}'",
-    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{}}}}': f"-e '{ROOT / 'weights'}'",
-    '{"url": "file:///src/g.whl"}': "'/src/vista_guard_weights-1.4.0-py3-none-any.whl'",
-    '{"url": "file:///src/gone"}': "vista-guard-weights==1.4.0",
-    '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "'vista-guard-weights @ git+https://host/g.git#subdirectory=weights'",
-    "": f"-e '{ROOT / 'weights'}'",
+    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{"editable": true}}}}': f"-e '{ROOT / 'PART'}'",
+    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{}}}}': f"-e '{ROOT / 'PART'}'",
+    '{"url": "file:///src/g.whl"}': "'/src/vista_guard_PART-1.4.0-py3-none-any.whl'",
+    '{"url": "file:///src/gone"}': "vista-guard-PART==1.4.0",
+    '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "'vista-guard-PART @ git+https://host/g.git#subdirectory=PART'",
+    "": f"-e '{ROOT / 'PART'}'",
 }
+"""What pip is told for each part of the weights."""
 
 
 @pytest.mark.parametrize("told", WEIGHTS)
 def test_the_weights_are_installed_from_where_the_package_came_from(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Distribution, "read_text", lambda *_: told)
     monkeypatch.setattr("vista_guard._extras.distribution", lambda _: Distribution.__new__(Named))
-    assert how_to_install_weights("1.4.0") == f"pip install --force-reinstall {WEIGHTS[told]}"
+    weights, reader = (WEIGHTS[told].replace("PART", part) for part in ("weights", "reader"))
+    assert how_to_install_weights("1.4.0") == f"pip install --force-reinstall {weights} {reader}"
 
 
 class Named(Distribution):
@@ -209,7 +211,7 @@ def test_a_checkout_is_installed_with_its_weights() -> None:
     lines = [line for folder in folders for path in ROOT.glob(folder) for line in path.read_text("utf-8").splitlines()]
     checkout = [line for line in lines if re.search(r"pip install .*-e ['\"]?\.(?!/)", line)]
     assert len(checkout) > 20
-    assert [line for line in checkout if "-e ./weights" not in line] == []
+    assert [line for line in checkout if "-e ./weights -e ./reader" not in line] == []
 
 
 GERMAN = ["Das Museum öffnet um neun Uhr.", "Die Walhalle wurde 1925 eröffnet.", "Der Eintritt ist sonntags frei."]

@@ -9,6 +9,7 @@ from pathlib import Path
 from training.comparison.sets import spaced
 from training.turn_risk.cases import Part, cases
 from training.turn_risk.judging import JudgedTurn, judged
+from vista_guard.inference.weights import weights_place
 from vista_guard.policy.risk import RiskTable
 from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit
 from vista_lab.training.export import sha256 as file_digest
@@ -37,8 +38,8 @@ def _mark(weights: Path) -> str:
     """Of all in the folder that decides what becomes of a claim."""
     judge = json.loads((weights / "judge.json").read_text())
     numbers = json.dumps([judge["version"], judge["temperature"], judge["thresholds"], judge.get("reader")])
-    names = ("verifier.onnx", "reader.onnx", "heads.npz")
-    files = [file_digest(weights / name) for name in names if (weights / name).exists()]
+    places = [weights_place(name, weights.resolve()) for name in ("verifier.onnx", "reader.onnx", "heads.npz")]
+    files = [file_digest(place) for place in places if place.exists()]
     return sha256("".join([numbers, *files]).encode()).hexdigest()[:12]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard._aio import load_once
 from vista_guard.inference.batching import Passes, shared_passes
-from vista_guard.inference.weights import WEIGHTS, damaged, weights_file
+from vista_guard.inference.weights import WEIGHTS, damaged, has_weights, weights_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ class Encoder:
 
         model = weights_file(f"{name}.onnx", folder)
         own = f"{name}_tokenizer.json"
-        if (folder / own).is_file():
+        if has_weights(own, folder):
             tokenizer = _read_tokenizer(folder, own)
         else:
             tokenizer = _shared_tokenizer() if folder == WEIGHTS else _read_tokenizer(folder)

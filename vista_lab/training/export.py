@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
 
+from vista_guard.inference.weights import weights_place
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -124,11 +126,12 @@ def sha256(path: Path) -> str:
 
 
 def update_judge(folder: Path, **fields: object) -> None:
-    """Merge fields into ``judge.json`` and refresh the hashes of the files beside it."""
+    """Merge fields into ``judge.json`` and refresh the hashes of the weights' files."""
     path = folder / "judge.json"
     judge = json.loads(path.read_text()) if path.exists() else {}
     judge |= fields
-    judge["sha256"] = {name: sha256(folder / name) for name in _FILES if (folder / name).exists()}
+    places = {name: weights_place(name, folder.resolve()) for name in _FILES}
+    judge["sha256"] = {name: sha256(place) for name, place in places.items() if place.exists()}
     order = ("version", "labels", "type_labels", "temperature", "thresholds", "max_length")
     judge = {key: judge[key] for key in order if key in judge} | judge
     path.write_text(json.dumps(judge, indent=2) + "\n")
@@ -144,12 +147,16 @@ def export_model(model: nn.Module, folder: Path, name: str, output: str, keep: P
 
 
 def write_reader(checkpoint: Path, folder: Path, keep: Path | None = None) -> None:
-    """The careful reader of a checkpoint: ``reader.onnx``, its embedding table and its tokenizer."""
+    """The careful reader of a checkpoint: ``reader.onnx``, its embedding table and its tokenizer.
+
+    Of the shipped weights' folder they go into the package ``vista_guard_reader``.
+    """
     from vista_lab.training.model import read_verifier
 
-    export_model(read_verifier(checkpoint).eval(), folder, "reader", "logits", keep)
-    move_words(folder / "reader.onnx")
-    write_tokenizer(folder / "reader_tokenizer.json")
+    graph = weights_place("reader.onnx", folder.resolve())
+    export_model(read_verifier(checkpoint).eval(), graph.parent, "reader", "logits", keep)
+    move_words(graph)
+    write_tokenizer(graph.with_name("reader_tokenizer.json"))
     update_judge(folder)
 
 

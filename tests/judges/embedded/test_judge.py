@@ -277,10 +277,10 @@ async def test_judges_at_once_from_many_tasks(judge: EmbeddedJudge) -> None:
 
 
 def test_missing_and_damaged_weights_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"judge\.json is missing\. Reinstall"):
+    with pytest.raises(ConfigError, match=r"judge\.json is missing"):
         EmbeddedJudge.load(OnnxEmbedder(), tmp_path)
     (tmp_path / "judge.json").write_text('{"version": "1"}')
-    with pytest.raises(ConfigError, match=r"judge\.json lacks or misspells 'thresholds'"):
+    with pytest.raises(ConfigError, match=r"judge\.json cannot be loaded .*'thresholds'"):
         EmbeddedJudge.load(OnnxEmbedder(), tmp_path)
 
 

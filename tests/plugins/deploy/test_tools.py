@@ -145,9 +145,9 @@ def test_actionlint_finds_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wheel and sdist of the code and of the weights."""
+    """A folder with wheel and sdist of the code and of both packages of weights."""
     folder = tmp_path_factory.mktemp("dist")
-    for project in (ROOT, ROOT / "weights"):
+    for project in (ROOT, ROOT / "weights", ROOT / "reader"):
         build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(project)]
         subprocess.run(build, capture_output=True, check=True)
     return folder
@@ -155,32 +155,32 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheels_and_sdists_can_be_published(built: Path) -> None:
     files = sorted(built.iterdir())
-    assert sorted(path.suffix for path in files) == [".gz", ".gz", ".whl", ".whl"]
+    assert sorted(path.suffix for path in files) == [".gz"] * 3 + [".whl"] * 3
     done = subprocess.run([BIN / "twine", "check", "--strict", *files], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.count("PASSED")) == (0, 4), done.stdout
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 6), done.stdout
 
 
 def test_the_codes_wheel_is_small_and_holds_no_weights(built: Path) -> None:
     (wheel,) = built.glob("vista_guard-*.whl")
     assert wheel.stat().st_size <= 2.5 * MEGABYTES
     names = [entry.filename for entry in ZipFile(wheel).infolist()]
-    assert [name for name in names if "weights/" in name or name.endswith((".onnx", ".npz"))] == []
+    assert [name for name in names if "weights/" in name or "reader/" in name or name.endswith((".onnx", ".npz"))] == []
 
 
-def test_the_weights_fit_on_an_index(built: Path) -> None:
-    (wheel,) = built.glob("vista_guard_weights-*.whl")
-    (source,) = built.glob("vista_guard_weights-*.tar.gz")
+@pytest.mark.parametrize(("part", "own"), [("weights", "judge.json"), ("reader", "reader.json")])
+def test_the_weights_fit_on_an_index(part: str, own: str, built: Path) -> None:
+    (wheel,) = built.glob(f"vista_guard_{part}-*.whl")
+    (source,) = built.glob(f"vista_guard_{part}-*.tar.gz")
     assert max(wheel.stat().st_size, source.stat().st_size) < 100 * MEGABYTES
     held = {entry.filename: entry.file_size for entry in ZipFile(wheel).infolist()}
     assert max(held.values()) < 100 * MEGABYTES
-    names = json.loads((ROOT / "weights/vista_guard_weights/judge.json").read_text("utf-8"))["sha256"]
-    assert {
-        f"vista_guard_weights/{name}" for name in [*names, "judge.json", "MODEL_CARD.md", "py.typed"]
-    } <= held.keys()
+    listed = json.loads((ROOT / "weights/vista_guard_weights/judge.json").read_text("utf-8"))["sha256"]
+    files = [name for name in listed if name.startswith("reader") == (part == "reader")]
+    assert {f"vista_guard_{part}/{name}" for name in [*files, own, "MODEL_CARD.md", "py.typed"]} <= held.keys()
 
 
 def test_what_is_installed_judges_outside_the_checkout(built: Path, tmp_path: Path) -> None:
-    """Both wheels into an empty folder, beside the libraries of this environment."""
+    """All wheels into an empty folder, beside the libraries of this environment."""
     wheels = map(str, built.glob("*.whl"))
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path / "site")]
     subprocess.run([*install, *wheels], capture_output=True, check=True)

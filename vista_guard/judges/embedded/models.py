@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import Encoder, shared_encoder
-from vista_guard.inference.weights import WEIGHTS, weights_file
+from vista_guard.inference.weights import WEIGHTS, damaged, weights_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,9 +110,7 @@ class Calibration:
                 reader=ReaderFit.read(read["reader"]) if "reader" in read else None,
             )
         except (ValueError, KeyError, TypeError) as exc:
-            raise ConfigError(
-                f"weights file {path} lacks or misspells {exc}. Reinstall: pip install --force-reinstall vista-guard"
-            ) from exc
+            raise damaged(path, f"it lacks or misspells {exc}") from exc
 
     def probabilities(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Temperature-scaled softmax over `labels`, shape (pairs, 3)."""
@@ -146,9 +143,7 @@ class ClaimTypeHead:
                 words = tuple(map(str, arrays["type_words"])) if "type_words" in arrays else ()
                 return cls(words, arrays["type_W1"], arrays["type_b1"], arrays["type_W2"], arrays["type_b2"])
         except (OSError, ValueError, KeyError, BadZipFile) as exc:
-            raise ConfigError(
-                f"weights file {path} cannot be read ({exc}). Reinstall: pip install --force-reinstall vista-guard"
-            ) from exc
+            raise damaged(path, exc) from exc
 
     def probabilities(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
         """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts.
