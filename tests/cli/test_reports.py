@@ -96,14 +96,15 @@ def test_a_label_that_there_is_none_of() -> None:
 def test_the_status_of_a_database() -> None:
     filled()
     first, *others = run("db", "status").stdout.splitlines()
-    assert first.endswith("reports.sqlite: schema 0004, newest 0004")
+    own, newest = first.rpartition("schema ")[2].split(", newest ")
+    assert ("reports.sqlite: schema" in first, own) == (True, newest)
     assert others == ["3 reports"]
     assert run("db", "upgrade").stdout == "up to date\n"
 
 
 def test_tables_are_created_by_the_command(server: str) -> None:
     first, second = run("db", "status", "--reports", server).stdout.splitlines()
-    assert (first.rpartition("schema ")[2], second) == ("none yet, newest 0004", "run: vista-guard db upgrade")
+    assert (first.rpartition("schema ")[2][:16], second) == ("none yet, newest", "run: vista-guard db upgrade")
     assert run("db", "upgrade", "--reports", server).exit_code == 0
     assert run("db", "status", "--reports", server).stdout.splitlines()[1:] == ["0 reports"]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
 
 
-class LineKind(StrEnum):
+class MarkdownKind(StrEnum):
     """The block that a line belongs to. Items and quotes hold any of them."""
 
     PROSE = "prose"
@@ -45,7 +45,7 @@ class Line:
     start: int
     end: int
     body: int
-    kind: LineKind
+    kind: MarkdownKind
     item: bool = False
     """True if a list's item begins here."""
     level: int = 0
@@ -200,25 +200,25 @@ def _lines(text: str, bodies: MutableMapping[int, tuple[_Leaf, int]], items: set
             quoted = _QUOTED.match(text, start, end)
             body = end if item or quoted is None else quoted.end()
         kind, level = _kind(text[body:end], number, leaf)
-        if kind is LineKind.HEADING:
+        if kind is MarkdownKind.HEADING:
             body = end - len(text[body + level : end].lstrip())
-        elif kind is LineKind.PROSE and (extras := _EXTRAS.match(text, body, end)) and (item or text[body] == ":"):
+        elif kind is MarkdownKind.PROSE and (extras := _EXTRAS.match(text, body, end)) and (item or text[body] == ":"):
             body = extras.end()
         yield Line(start, end, body, kind, item, level)
         start = end + 1
 
 
-def _kind(said: str, number: int, leaf: _Leaf | None) -> tuple[LineKind, int]:
+def _kind(said: str, number: int, leaf: _Leaf | None) -> tuple[MarkdownKind, int]:
     if leaf is not None and leaf.rule == "fence":
-        return LineKind.CODE, 0
+        return MarkdownKind.CODE, 0
     if leaf is not None and leaf.rule == "heading":
-        return LineKind.HEADING, len(said) - len(said.lstrip("#"))
+        return MarkdownKind.HEADING, len(said) - len(said.lstrip("#"))
     if not said.strip():
-        return LineKind.BLANK, 0
+        return MarkdownKind.BLANK, 0
     if _RULE.fullmatch(said) or (leaf is not None and leaf.rule == "table" and number == leaf.start + 1):
-        return LineKind.RULE, 0
+        return MarkdownKind.RULE, 0
     in_table = leaf is not None and leaf.rule == "table" and "|" in said
-    return LineKind.ROW if in_table or (said[0] == "|" and said.count("|") > 1) else LineKind.PROSE, 0
+    return MarkdownKind.ROW if in_table or (said[0] == "|" and said.count("|") > 1) else MarkdownKind.PROSE, 0
 
 
 def _fence(text: str, leaf: _Leaf) -> Fence:

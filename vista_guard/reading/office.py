@@ -178,7 +178,7 @@ def with_rows(text: str) -> str:
     'hall: Whale; opened: 1925\\nhall: Ship; opened: 1850'
     """
     start = text.lstrip()[:1]
-    if start in ("[", "{") and (records := _records(text)) is not None:
+    if start in ("[", "{") and (records := _records(text)):
         return records
     if start == "<" and _TABLE.search(text):
         return read_html(text).text

@@ -12,7 +12,7 @@ from string import Template
 from vista_guard._aio import run_long
 from vista_guard.policy.links import link_mode, with_links
 from vista_guard.protocols import RiskPolicy
-from vista_guard.reading.markdown import LETTERED, Line, LineKind, read_lines
+from vista_guard.reading.markdown import LETTERED, Line, MarkdownKind, read_lines
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.turn.links import find_links, remove_links
 from vista_guard.turn.work import Emit, Parts, Work
@@ -81,7 +81,7 @@ class _Line:
 
     @property
     def is_row(self) -> bool:
-        return self.was.kind in (LineKind.ROW, LineKind.RULE)
+        return self.was.kind in (MarkdownKind.ROW, MarkdownKind.RULE)
 
 
 def without(text: str, dropped: Sequence[Span]) -> str:
@@ -142,7 +142,7 @@ def _empty_tables(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
     """Headers and rules of tables whose rows all went."""
     below, kept = False, False
     for number in range(len(lines) - 1, 0, -1):
-        if below and not kept and lines[number].was.kind is LineKind.RULE and lines[number - 1].is_row:
+        if below and not kept and lines[number].was.kind is MarkdownKind.RULE and lines[number - 1].is_row:
             yield from (number - 1, number)
         if number in gone:
             below = True

@@ -22,7 +22,7 @@ Gather = Callable[[Iterable[LogValue | BrokenEntry], str], Entries]
 """Reads all values of a log, if a conversation is spread over several; gets the file's name for errors."""
 
 
-class Fit(IntEnum):
+class Likeness(IntEnum):
     """How surely a value is of a format; the surest format reads the log."""
 
     NONE = 0
@@ -44,7 +44,7 @@ class LogFormat:
     """
 
     name: str
-    looks: Callable[[Mapping[str, Any]], Fit] | None = None
+    looks: Callable[[Mapping[str, Any]], Likeness] | None = None
     parse: Parse | None = None
     gather: Gather | None = None
     lists: bool = False

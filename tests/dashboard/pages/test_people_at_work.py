@@ -168,7 +168,7 @@ def test_the_judges_labels_are_shown_to_who_asks_and_that_is_kept(office: tuple[
 
 def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
     page = person("/annotate?as=ada")
-    page.get_by_label("Name").fill("made here")
+    page.get_by_label("Name", exact=True).fill("made here")
     page.get_by_role("button", name="Make the batch").click()
     expect(page.get_by_text("Turn 1 of")).to_be_visible()
     annotations = Annotations(office[1])

@@ -160,7 +160,7 @@ def test_a_run_is_not_mixed_with_another(begin: Path, tmp_path: Path) -> None:
         (["begin-dev-wow"], "give their folder with --data or VISTA_GUARD_DATA"),
         (["begin-dev-wow", "--data", "."], "begin_dev_wow.tsv is missing, to be had from"),
         (["./talk.jsonl"], "log ./talk.jsonl does not exist"),
-        (["log.jsonl", "--format", "xml"], "--format is 'xml'; the formats are auto, reference"),
+        (["log.jsonl", "--format", "xml"], "--format is 'xml'; the formats are auto, azure"),
         (["log.jsonl", "--claims", "given"], "no turn carries claims; evaluate it with --claims judge"),
         (["log.jsonl", "--option", "threshold"], "--option is 'threshold'; give NAME=VALUE"),
         (["log.jsonl", "--address", "auto"], "--address needs --engine ray"),

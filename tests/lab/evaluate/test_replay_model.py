@@ -116,7 +116,7 @@ def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -
     [
         (["--judge", "openai:"], "judge is 'openai:', which does not exist"),
         (["--judge", "cascade:embedded"], "it takes two judges with commas between them"),
-        (["--judge", "ensemble:embedded,cascade:a,b"], "none of them a cascade or an ensemble"),
+        (["--judge", "ensemble:embedded,cascade:a,b"], "none of them of the kind cascade or ensemble"),
         (["--judge", "openai:m@ftp://host/v1"], "ftp"),
         (["--judge", "recorded:missing.jsonl"], "missing.jsonl"),
         (["--judge", "langchain:nobody:m"], "langchain:nobody:m cannot be made"),

@@ -13,10 +13,10 @@ from tests.lab.logs.rows import Said, read, run, written
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation, detect, read_log
 
 DATA = {
-    "google-adk": '{"result": "The pier is 310 m long."}',
-    "beeai": '[{"description": "The pier is 310 m long.", "title": "Pier"}]',
+    "google-adk": "result: The pier is 310 m long.",
+    "beeai": "description: The pier is 310 m long.\ntitle: Pier",
 }
-"""What tools returned that is no text: its JSON."""
+"""What tools returned that is no text, as its JSON is read."""
 
 
 def spoken(said: list[Said]) -> list[Said]:

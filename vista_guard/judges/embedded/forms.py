@@ -20,7 +20,7 @@ from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
 from vista_guard.reading.canonical import SHORT, Reading, as_written, concatenate, powers, replace_ranges
-from vista_guard.reading.markdown import Fence, Line, LineKind, lines_between, read_fences, read_inline, read_lines
+from vista_guard.reading.markdown import Fence, Line, MarkdownKind, lines_between, read_fences, read_inline, read_lines
 from vista_guard.reading.markdown import cells as row_cells
 
 _MOST_COLUMNS = 30
@@ -72,8 +72,8 @@ def in_one_table(before: str, line: str) -> bool:
 
 def rows(text: str, table: Sequence[Line]) -> Iterator[RenderedRow]:
     """The rows of a table. The first is a header if a rule or more rows follow it; a header may state something, too."""
-    lines = [line for line in table if line.kind is not LineKind.RULE]
-    ruled = len(table) > 1 and table[1].kind is LineKind.RULE
+    lines = [line for line in table if line.kind is not MarkdownKind.RULE]
+    ruled = len(table) > 1 and table[1].kind is MarkdownKind.RULE
     header: Sequence[_Cell] = ()
     for number, line in enumerate(lines):
         cells = [_Cell(start, end, text[start:end]) for start, end in row_cells(text, line)]
@@ -148,7 +148,7 @@ _LONG_LINE = 60
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a folded text, in order, without rules and lines without letters or figures."""
     fences = deque(read_fences(text))
-    for code, run in groupby(read_lines(text), key=lambda line: line.kind is LineKind.CODE):
+    for code, run in groupby(read_lines(text), key=lambda line: line.kind is MarkdownKind.CODE):
         lines = list(run)
         if not code:
             yield from _open_blocks(text, lines)
@@ -159,13 +159,13 @@ def blocks(text: str) -> Iterator[Block]:
 def block_kind(text: str, line: Line) -> BlockKind:
     """The kind of a line outside of fences."""
     said = text[line.start : line.end]
-    if line.kind in (LineKind.ROW, LineKind.RULE):
+    if line.kind in (MarkdownKind.ROW, MarkdownKind.RULE):
         return BlockKind.ROW
     if SYMBOLS.search(said):
         return BlockKind.PROSE
     if _MARK_ONLY.fullmatch(said) or not (any(map(str.isalnum, said)) or ANSWER_SIGN.search(said)):
         return BlockKind.BLANK
-    if line.kind is LineKind.HEADING and not _ENDS.search(said.rstrip("# ")):
+    if line.kind is MarkdownKind.HEADING and not _ENDS.search(said.rstrip("# ")):
         return BlockKind.HEADING
     return BlockKind.ITEM if said[: line.body - line.start].strip() else BlockKind.PROSE
 

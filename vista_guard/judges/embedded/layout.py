@@ -15,7 +15,7 @@ from itertools import chain, groupby, repeat
 from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.forms import bars, clean, named_cells
 from vista_guard.judges.embedded.quantities import Amount, amounts
-from vista_guard.reading.markdown import LETTERED, Line, LineKind, cells, read_lines, title
+from vista_guard.reading.markdown import LETTERED, Line, MarkdownKind, cells, read_lines, title
 from vista_guard.types import Span
 
 BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
@@ -139,7 +139,7 @@ def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
     """The places of a text's lines, and the context for the text that follows."""
     placed, lines = list[EvidencePlace](), read_lines(text, part=True)
     for between, run in groupby(
-        lines, key=lambda line: bars(text[line.start : line.end]) if line.kind is LineKind.PROSE else 0
+        lines, key=lambda line: bars(text[line.start : line.end]) if line.kind is MarkdownKind.PROSE else 0
     ):
         block = list(run)
         for line in block:
@@ -170,11 +170,11 @@ def _link_items(placed: Sequence[EvidencePlace], text: str, lines: Sequence[Line
             yield replace(place, among=ParallelItem(name, names, stems(place.row or line), _make_cells(row)))
 
 
-def _name(place: EvidencePlace, kind: LineKind, words: str, cells: Sequence[tuple[str, str]]) -> tuple[str, str]:
+def _name(place: EvidencePlace, kind: MarkdownKind, words: str, cells: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Kind and name of a line that can be a parallel item (a row, item or line); "" for other lines."""
     if cells:
         return f"row {[name for name, _ in cells]}", cells[0][1]
-    prose = place.heading or kind in (LineKind.ROW, LineKind.RULE) or len(words.split()) > _ITEM_WORDS
+    prose = place.heading or kind in (MarkdownKind.ROW, MarkdownKind.RULE) or len(words.split()) > _ITEM_WORDS
     match = None if prose else _NAMED.match(clean(words))
     return (f"item {place.item}", match["name"]) if match and len(match["name"].split()) <= _NAME_WORDS else ("", "")
 
@@ -247,7 +247,7 @@ def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidenceP
     if words or bold:
         level, words = (7, bold["text"]) if bold else (line.level, words)
         return EvidencePlace(start, above, heading=True), above.under(level, clean(words))
-    if row or line.kind in (LineKind.ROW, LineKind.RULE):
+    if row or line.kind in (MarkdownKind.ROW, MarkdownKind.RULE):
         return _row(text, line, above)
     if line.item or LETTERED.match(said):
         return EvidencePlace(start, above, item=True), replace(above, header=())
@@ -262,7 +262,7 @@ def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidenceP
 
 
 def _row(text: str, line: Line, above: Above) -> tuple[EvidencePlace, Above]:
-    if line.kind is LineKind.RULE:
+    if line.kind is MarkdownKind.RULE:
         return EvidencePlace(line.start, above, heading=True), above
     if not above.header:
         header = tuple(text[start:end] for start, end in cells(text, line))

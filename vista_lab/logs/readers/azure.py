@@ -14,20 +14,20 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a conversation or an exchange of this form."""
     if "query" in content and "response" in content:
-        return Fit.EXACT
+        return Likeness.EXACT
     if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
-        return Fit.EXACT
+        return Likeness.EXACT
     messages = decode_json(content.get("messages"))
     found = isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
-    return Fit.EXACT if found else Fit.NONE
+    return Likeness.EXACT if found else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:

@@ -19,7 +19,7 @@ from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
 from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, message_text, part_text
 from vista_lab.logs.readers.sharegpt import SPEAKERS
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
 from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
@@ -129,13 +129,13 @@ class _Row:
     omissions: Sequence[Omission] = ()
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a row by the usual names of columns."""
     try:
         Columns().among(map(str, content))
     except InputError:
-        return Fit.NONE
-    return Fit.GUESS
+        return Likeness.NONE
+    return Likeness.GUESS
 
 
 def read(

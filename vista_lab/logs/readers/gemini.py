@@ -13,7 +13,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import decode_json, evidence, input_messages, output_messages
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -21,11 +21,11 @@ DOCUMENTS = ("documents", "context")
 """Keys of evidence beside the contents."""
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises contents of parts."""
     contents = decode_json(_request(content).get("contents"))
     items = contents if isinstance(contents, list) else [contents]
-    return Fit.EXACT if any(isinstance(item, Mapping) and "parts" in item for item in items) else Fit.NONE
+    return Likeness.EXACT if any(isinstance(item, Mapping) and "parts" in item for item in items) else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:

@@ -11,7 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, output_messages
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -20,12 +20,12 @@ ANSWERS = ("completion", "response", "answer")
 IDENTITIES = ("conversation_id", "id", "conversation_hash", "prompt_id")
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a chat of this form."""
     chats = (decode_json(content.get(key)) for key in (*CHATS, "chosen"))
     if any(isinstance(chat, list) and chat and isinstance(chat[0], Mapping) and "role" in chat[0] for chat in chats):
-        return Fit.LOOSE
-    return Fit.LOOSE if "prompt" in content and ("completion" in content or "chosen" in content) else Fit.NONE
+        return Likeness.LOOSE
+    return Likeness.LOOSE if "prompt" in content and ("completion" in content or "chosen" in content) else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:

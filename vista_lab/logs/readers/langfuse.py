@@ -14,7 +14,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import decode, decode_json, documents_in, input_messages, output_messages, tool_documents
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission
 from vista_lab.logs.threads import Kind, Span, broken_span, conversations, missing, moment
 
@@ -36,14 +36,14 @@ SIDES = {
 """Attributes of an observation that has no input or output itself."""
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a session, a trace or an observation."""
     content = _unquote(content)
     if isinstance(content.get("traces"), list) or isinstance(decode_json(content.get("observations")), list):
-        return Fit.EXACT
+        return Likeness.EXACT
     session = "sessionId" in content or "session_id" in content
     is_trace = session and "input" in content and "output" in content
-    return Fit.EXACT if is_trace or _is_observation(content) else Fit.NONE
+    return Likeness.EXACT if is_trace or _is_observation(content) else Likeness.NONE
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:

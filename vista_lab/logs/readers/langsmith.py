@@ -12,7 +12,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import decode_json, documents_in, input_messages, output_messages, tool_documents
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, missing, moment, spans_of
 
@@ -22,9 +22,9 @@ THREAD_KEYS = ("thread_id", "session_id", "conversation_id")
 KINDS = {"llm": Kind.MODEL, "chat_model": Kind.MODEL, "retriever": Kind.RETRIEVER, "tool": Kind.TOOL}
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a run, or a page of runs."""
-    return Fit.EXACT if "run_type" in content or isinstance(content.get("runs"), list) else Fit.NONE
+    return Likeness.EXACT if "run_type" in content or isinstance(content.get("runs"), list) else Likeness.NONE
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:

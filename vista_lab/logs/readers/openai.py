@@ -11,7 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, output_messages
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -19,11 +19,11 @@ ANSWERS = ("choices", "response", "completion", "output", "answer")
 """Keys of an answer beside the messages."""
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a chat, or a request with its response; not a row of preferences."""
     if _has_messages(content):
-        return Fit.GUESS if "chosen" in content else Fit.CLOSE
-    return Fit.GUESS if "messages" in content else Fit.NONE
+        return Likeness.GUESS if "chosen" in content else Likeness.CLOSE
+    return Likeness.GUESS if "messages" in content else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:

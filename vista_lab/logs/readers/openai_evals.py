@@ -10,17 +10,17 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
 DOCUMENTS = ("context", "contexts", "documents", "retrieved_documents", "reference")
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a row of an eval."""
     is_row = "datasource_item" in content or isinstance(decode_json(content.get("item")), Mapping)
-    return Fit.EXACT if is_row else Fit.NONE
+    return Likeness.EXACT if is_row else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:

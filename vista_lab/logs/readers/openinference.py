@@ -11,18 +11,18 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, documents_in, input_messages, output_messages, tool_documents
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, missing, moment, spans_of
 
 KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a span, or a page of spans."""
     data = content.get("data")
     is_span = _is_span(data[0] if isinstance(data, list) and data and isinstance(data[0], Mapping) else content)
-    return Fit.EXACT if is_span else Fit.NONE
+    return Likeness.EXACT if is_span else Likeness.NONE
 
 
 def _is_span(content: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.registry import Fit, LogFormat
+from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -23,12 +23,12 @@ SPEAKERS = {
 """Roles of chat messages by the names in public logs."""
 
 
-def looks(content: Mapping[str, Any]) -> Fit:
+def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a chat of messages that are `from` someone."""
     turns = content.get("conversations")
     if isinstance(turns, list) and turns and isinstance(turns[0], Mapping) and "from" in turns[0]:
-        return Fit.CLOSE
-    return Fit.GUESS if "conversations" in content else Fit.NONE
+        return Likeness.CLOSE
+    return Likeness.GUESS if "conversations" in content else Likeness.NONE
 
 
 def parse(value: LogValue) -> LoggedConversation:
