@@ -18,9 +18,17 @@ import torch
 from vista_lab.training.lora import merged_file
 
 
+def _saved(run: Path) -> dict[str, Any]:
+    """The last save of a run that goes on, or what a finished run of adapters left; with `at`, how far it had come."""
+    going_on = run / "last.pt"
+    path = going_on if going_on.exists() else run / "adapter.pt"
+    saved: dict[str, Any] = torch.load(path, weights_only=True, mmap=True)
+    return saved if "at" in saved else saved | {"at": saved["facts"]}
+
+
 def progress(run: Path) -> dict[str, Any]:
     """How far a run had come at its last save."""
-    at: dict[str, Any] = torch.load(run / "last.pt", weights_only=True, mmap=True)["at"]
+    at: dict[str, Any] = _saved(run)["at"]
     return at
 
 
@@ -31,7 +39,7 @@ def write(weights: dict[str, torch.Tensor], path: Path) -> None:
 
 def milestone(run: Path, path: Path) -> None:
     """The mean of a run of adapters, in half precision, and how far it had come: 7 MB for the reader."""
-    saved = torch.load(run / "last.pt", weights_only=True)
+    saved = _saved(run)
     mean = {name: tensor.half() for name, tensor in saved["mean"].items()}
     torch.save({"mean": mean, "alpha": saved["alpha"], "at": saved["at"]}, path)
 
