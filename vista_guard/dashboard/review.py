@@ -326,7 +326,9 @@ def _draw_done(desk: Desk, who: str) -> None:
     if not isinstance(done, LastDecision):
         return
     undo = key_button("Z", "Undo", Act("undo"))
-    if draw(el("div", el("span", done.text), undo, cls="row keys", role="status"), key="review-done-bar") == Act("undo"):
+    if draw(el("div", el("span", done.text), undo, cls="row keys", role="status"), key="review-done-bar") == Act(
+        "undo"
+    ):
         del st.session_state[DONE]
         _apply(lambda: desk.reviews.undo(done.names, who))
 
