@@ -67,7 +67,7 @@ class Case:
 
 @dataclass
 class Reading:
-    """What both readers say of a case: quick support, and rows [pieces, 2 readers, 3 labels]."""
+    """Both readers' answers to a case: quick support, and rows [pieces, 2 readers, 3 labels]."""
 
     case: Case
     support: float = 0.0

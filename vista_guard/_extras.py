@@ -51,7 +51,7 @@ def how_to_install_weights(version: str) -> str:
 
 
 def _from_origin(part: str, version: str) -> str:
-    """What pip is told for the package of weights in this folder of the repository."""
+    """pip's arguments for the package of weights in this folder of the repository."""
     direct, url = _origin()
     if vcs := direct.get("vcs_info", {}).get("vcs"):
         return f"'vista-guard-{part} @ {vcs}+{url.geturl()}#subdirectory={part}'"
@@ -64,7 +64,7 @@ def _from_origin(part: str, version: str) -> str:
 
 
 def _origin() -> tuple[Mapping[str, Any], SplitResult]:
-    """What pip noted of where it took this package from, and its URL; both empty for an index and where pip was not used."""
+    """pip's note of where it took this package from, and its URL; both empty for an index and where pip was not used."""
     try:
         direct_url = distribution("vista-guard").read_text("direct_url.json")
         direct = json.loads(direct_url) if direct_url else {}

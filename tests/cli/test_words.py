@@ -166,7 +166,7 @@ WEIGHTS = {
     '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "'vista-guard-PART @ git+https://host/g.git#subdirectory=PART'",
     "": f"-e '{ROOT / 'PART'}'",
 }
-"""What pip is told for each part of the weights."""
+"""pip's arguments for each part of the weights."""
 
 
 @pytest.mark.parametrize("told", WEIGHTS)

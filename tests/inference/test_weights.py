@@ -81,7 +81,7 @@ def told(path: Path, files: Mapping[str, bytes] | None = None, version: str = VE
 
 
 def ask(name: str, what: str = "weights_file") -> Any:
-    """What a new process finds."""
+    """The answer of a fresh copy of the module, which has checked nothing yet."""
     find: Any = runpy.run_path(weights.__file__)[what]
     return find(name)
 

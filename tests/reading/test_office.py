@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import date
 from io import BytesIO
 from pathlib import Path
+from time import process_time
 
 import pytest
 from docx import Document as WordDocument
@@ -233,3 +234,15 @@ def test_what_may_be_something_else_stays_as_it_is(text: str) -> None:
 
 def test_nested_records_are_read_as_those_of_a_file() -> None:
     assert with_rows('{"hall": "Whale", "fee": {"adult": 8}}') == "hall: Whale\nfee.adult: 8"
+
+
+@pytest.mark.parametrize("unit", ["<table ", "</table", "<table></table>", "a,b\n", "\n ", "[{", '{"a":1}\n'])
+def test_a_hostile_text_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
+    def spent(length: int) -> float:
+        text = (unit * length)[:length]
+        start = process_time()
+        with_rows(text)
+        return process_time() - start
+
+    short, long = (min(spent(length) for _ in range(3)) for length in (50_000, 200_000))
+    assert long < 12 * max(short, 0.02)

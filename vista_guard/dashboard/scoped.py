@@ -241,7 +241,7 @@ class ScopedReports:
         return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS, order=order)
 
     def failures(self, filters: Filters) -> Page[FailureRow]:
-        """What broke, newest first; of the filters tenant, time and part apply."""
+        """Failures of parts, newest first; of the filters tenant, time and part apply."""
         return self._of(filters).failures(self._report_filter(filters), limit=ROWS)
 
     def highlights(self, filters: Filters, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:

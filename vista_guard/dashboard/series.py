@@ -130,7 +130,7 @@ def labels(rollup: Rollup, step: Step) -> list[Point]:
 
 
 def failures(rollup: Rollup, step: Step) -> list[Point]:
-    """What broke, by part."""
+    """Failures by part."""
     return _points(((row.at, row.part, row.failures) for row in rollup.failures), step)
 
 

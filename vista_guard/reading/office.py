@@ -164,9 +164,9 @@ def read_csv(text: str, *, tabs: bool) -> FileText:
     return FileText(None, "\n".join(table_lines([row for row in rows if any(row)])))
 
 
+_LOWER = str.maketrans("ABELT", "abelt")  # of this tag's letters: `lower` changes lengths
 _MOST_NAME = 40
 """Longest name of a column, in characters, in a text that does not say that it is a table."""
-_TABLE = re.compile(r"<table\b.*</table\s*>", re.IGNORECASE | re.DOTALL)
 
 
 def with_rows(text: str) -> str:
@@ -180,10 +180,20 @@ def with_rows(text: str) -> str:
     start = text.lstrip()[:1]
     if start in ("[", "{") and (records := _records(text)):
         return records
-    if start == "<" and _TABLE.search(text):
+    first, last = _html_table(text)
+    if first < last and start == "<":
         return read_html(text).text
-    text = _TABLE.sub(lambda found: f"\n\n{read_html(found[0]).text}\n\n", text)
+    if first < last:
+        text = f"{text[:first]}\n\n{read_html(text[first:last]).text}\n\n{text[last:]}"
     return "".join(map(_block_rows, re.split(r"(\n[ \t]*\n\s*)", text)))
+
+
+def _html_table(text: str) -> tuple[int, int]:
+    """The span from the first table of HTML to the end of the last; empty without one. Linear in the text's length."""
+    tags = text.translate(_LOWER)
+    first, end = tags.find("<table"), tags.rfind("</table")
+    last = tags.find(">", end) + 1 if end >= 0 else 0
+    return (first, last) if 0 <= first < last else (0, 0)
 
 
 def row_text(record: Mapping[str, object]) -> str:

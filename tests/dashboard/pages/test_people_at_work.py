@@ -210,9 +210,6 @@ def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], pers
     expect(page.get_by_role("heading", name="Blocked: contradicts the evidence, 90 %")).to_be_visible()
     expect(page.get_by_text("yours until")).to_be_visible()
     settled(page)
-    page.get_by_role(
-        "heading", name="Blocked: contradicts the evidence, 90 %"
-    ).click()  # out of the field that had the cursor
     page.keyboard.press("u")
     expect(page.get_by_text("upheld by ada")).to_be_visible()
     [upheld] = [one for one in reviews.queue(open=False).rows if one.report_id != BLOCKED]

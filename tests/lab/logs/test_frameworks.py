@@ -16,7 +16,7 @@ DATA = {
     "google-adk": "result: The pier is 310 m long.",
     "beeai": "description: The pier is 310 m long.\ntitle: Pier",
 }
-"""What tools returned that is no text, as its JSON is read."""
+"""Tools' results that are no text, as their JSON is read."""
 
 
 def spoken(said: list[Said]) -> list[Said]:

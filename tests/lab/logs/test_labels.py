@@ -1,4 +1,4 @@
-"""What people's labels mean: by their words, by their column's name, as the user says, or not at all."""
+"""Meanings of people's labels: by their words, by their column's name, as the user says, or not at all."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ FAILURES: Final[dict[tuple[str, str], str]] = {
     ("store", "write"): "knowledge was not stored",
     ("store", "reports"): "reports waited for their database",
 }
-"""What broke (`types.PartFailure`), in words."""
+"""Kinds of failures (`types.PartFailure`), in words."""
 
 SCORE: Final = (
     "VISTA score: the share of a turn's judged claims that are verified, out of scope or an abstention; 1 is best"

@@ -95,10 +95,11 @@ function shortcut(event) {
 document.addEventListener("keydown", shortcut);
 
 // Puts the cursor into the field of this name. Streamlit may draw it later, or anew: then nothing has the focus, and it is tried
-// again, until somebody presses elsewhere.
+// again, until somebody presses elsewhere, or a key once the field was there: the next turn has a field of the same name.
 function focusField(name) {
   let tries = 200, found = false;
   document.addEventListener("pointerdown", () => { tries = 0; }, { once: true, capture: true });
+  document.addEventListener("keydown", () => { if (found) tries = 0; }, { once: true, capture: true });
   const attempt = () => {
     const field = document.querySelector(`[aria-label="${CSS.escape(name)}"]`);
     if (field && (!found || document.activeElement === document.body)) field.focus();

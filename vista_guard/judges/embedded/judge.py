@@ -255,7 +255,7 @@ class EmbeddedJudge:
         inside = dict(zip(inner, results[len(readable) :], strict=True))
         checks = [invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]]
         named = {claim.id: claim for claim in claims}
-        checks = [check.model_copy(update={"claim": named[check.claim.id]}) for check in checks]
+        checks = [_of_claim(check, named[check.claim.id]) for check in checks]
         answers = iter(self._without_mere_code(checks, evidence))
         return [why or next(answers) for why in unread]
 
@@ -429,6 +429,14 @@ class EmbeddedJudge:
         if missing:
             reason = f"{missing!r} stands nowhere in the documents or in what is known."
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
+
+
+def _of_claim(check: Check, claim: Claim) -> Check:
+    """The check, and its finding if it has one, of the claim as it was made."""
+    if check.claim == claim:
+        return check
+    finding = check.finding and check.finding.model_copy(update={"claim": claim})
+    return check.model_copy(update={"claim": claim, "finding": finding})
 
 
 def _unmarked(claim: Claim) -> Claim:

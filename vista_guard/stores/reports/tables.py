@@ -177,7 +177,7 @@ FAILURES = sql.Table(
     sql.Column("conversation_id", sql.Text),
     sql.Column("report", _BIG),
 )
-"""What broke: a row for each kind of failure of a report, and one for each call to upstream that failed, which has no report."""
+"""Failures: a row for each kind of failure of a report, and one for each call to upstream that failed, which has no report."""
 
 sql.Index("vista_guard_failures_newest", FAILURES.c.at.desc(), FAILURES.c.id.desc())
 sql.Index("vista_guard_failures_report", FAILURES.c.report)

@@ -191,14 +191,15 @@ def abstains(claim: str) -> bool:
 
 
 _UNSOURCED = re.compile(
-    r"[\[(][^\])]{0,40}\b(?:not?|nowhere)\b[^\])]{0,60}\b(?:sources?|context|documents?|passages?|text)\b[^\])]{0,20}[\])]\W*\Z",
+    r" ?[\[(][^\])]{0,40}\b(?:not?|nowhere)\b[^\])]{0,60}\b(?:sources?|context|documents?|passages?|text)\b"
+    r"[^\])]{0,20}[\])]\W*\Z",
     re.I,
 )
 
 
 def without_mark(claim: str) -> str:
     """The claim without the brackets at its end that say of it that no source has it: "[not mentioned in the context]"."""
-    return _UNSOURCED.sub(".", claim).replace(" .", ".")
+    return _UNSOURCED.sub(".", claim)
 
 
 def marked_unsourced(claim: str) -> bool:
