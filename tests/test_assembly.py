@@ -202,3 +202,10 @@ def test_the_chat_comes_beside_the_persona_and_no_lie_about_it_passes() -> None:
         assert guard.parts.persona.facts == (*GUIDE.facts, *CHANNEL)
         assert guard.check_answer("The address is at the top of this page.").decision.action is Action.BLOCK
         assert guard.check_answer("You can pay with the button below.").decision.action is Action.BLOCK
+
+
+def test_one_sentence_in_place_of_a_list_is_refused_with_the_list_to_give() -> None:
+    with pytest.raises(ConfigError) as raised:
+        Guard.from_settings(store="memory", channel="Prices may change.")
+    assert "channel" in str(raised.value)
+    assert "['Prices may change.']" in str(raised.value)

@@ -272,7 +272,8 @@ class Settings(_Sources):
             name = ".".join(str(part) for part in first["loc"])
             if first["type"] == "extra_forbidden":
                 raise ConfigError(f"there is no setting {name!r}{_known_names(cls, first['loc'])}") from exc
-            raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
+            why = first["msg"] if first["type"] != "tuple_type" else f"give a list, for example [{first['input']!r}]"
+            raise ConfigError(f"setting {name} is {first['input']!r}: {why}") from exc
         except (OSError, ValueError) as exc:
             raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
 
