@@ -240,7 +240,7 @@ class _Writer:
         self._waiting: deque[_Waiting] = deque()
         self._thread: Thread | None = None
         self._failure: StoreError | None = None
-        self._late = self._closed = self._opened = False
+        self._late = self._closed = self._last_try = self._opened = False
         self._progress = 0.0
         self._failed_at = datetime.now(UTC)
 
@@ -320,7 +320,10 @@ class _Writer:
                 self._changed.wait(_RETRY_S)
             while not self._waiting and not self._closed:
                 self._changed.wait()
-            return self._waiting[0] if self._waiting and not (self._closed and self._failure) else None
+            if self._last_try and self._failure is not None:
+                return None
+            self._last_try = self._closed  # what waits is tried once more when the store closes
+            return self._waiting[0] if self._waiting else None
 
     def _finish(self, entry: _Waiting, exc: Exception | None = None) -> None:
         with self._changed:
