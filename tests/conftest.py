@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pytest
@@ -16,6 +17,7 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 from vista_guard import Guard, Persona
+from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, WordEmbedder
 
@@ -120,6 +122,28 @@ def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(file))
         yield
+
+
+load_careful = EmbeddedJudge.load
+"""Loads the embedded judge as it is shipped, with both readers."""
+
+
+def _load_quick(*args: Any, **options: Any) -> EmbeddedJudge:
+    return load_careful(*args, **{**options, "quick": True})
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_judge() -> Iterator[None]:
+    """The embedded judge without its careful reader, which takes three times as long, where the verdict is not the point."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EmbeddedJudge, "load", _load_quick)
+        yield
+
+
+@pytest.fixture
+def careful_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded judge of this test is the one that is shipped."""
+    monkeypatch.setattr(EmbeddedJudge, "load", load_careful)
 
 
 @pytest.fixture
