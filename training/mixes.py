@@ -127,6 +127,11 @@ def lowered(row: Row) -> Row:
     return row | {"premise": str(row["premise"]).lower(), "hypothesis": str(row["hypothesis"]).lower()}
 
 
+def words_of(row: Row) -> int:
+    """Words of both sides."""
+    return len(f"{row['premise']} {row['hypothesis']}".split())
+
+
 def by_kind(rows: Iterable[list[Row]], weights: Mapping[str, float], count: int, rng: random.Random) -> Iterator[Row]:
     """Groups by kind, each kind in its share."""
     kinds: dict[str, list[list[Row]]] = defaultdict(list)
@@ -180,12 +185,14 @@ def main() -> None:
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="SOURCE=N", help="N times a source's quota: written=3"
     )
+    parser.add_argument("--longest", type=int, help="leave out pairs of more words: 64 is about what 96 tokens hold")
     parser.add_argument("--worlds", type=Path, help="file of training.worlds, instead of making the pairs")
     parser.add_argument("--rewriters", type=Path, help="file of training.rewriters, instead of making the pairs")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
     mix = more_often(MIXES[args.mix], args.times)
     rows = build(args.data, mix, args.scale, args.seed, {"worlds": args.worlds, "rewriters": args.rewriters})
+    rows = [row for row in rows if not args.longest or words_of(row) <= args.longest]
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     args.out.with_suffix(".sha256").write_text(

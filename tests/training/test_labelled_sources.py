@@ -19,7 +19,7 @@ pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")
 
 from training import duplicates, mixes
-from training.sources import catalogue, parts, written
+from training.sources import catalogue, close_up, parts, written
 from training.sources.answers import students
 from training.sources.evidence import trials, vitaminc
 from training.sources.questions import as_claim, declared, to_user
@@ -344,3 +344,12 @@ def test_a_source_is_drawn_more_often_and_an_unknown_one_is_named() -> None:
     assert mixes.more_often(mix, ["written=3"]) == mixes.Mix({"talk": 0.5}, {"written": 60, "fm2": 7})
     with pytest.raises(InputError, match="writen"):
         mixes.more_often(mix, ["writen=3"])
+
+
+def test_a_long_text_is_seen_close_up() -> None:
+    text = "Soup is 4 euros. The hall opens at nine on weekdays.\nThe library opens at ten. Dogs stay out."
+    piece = close_up.piece_of(text, ["The hall opens at nine.", "The hall opens at ten."])
+    assert piece is not None
+    assert "The hall opens at nine on weekdays. The library opens at ten." in piece
+    assert "Dogs" not in piece
+    assert close_up.piece_of(text, ["Pets must wait outside.", "Pets may come in."]) is None

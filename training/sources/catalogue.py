@@ -9,6 +9,7 @@ from pathlib import Path
 
 from training.sources import (
     answers,
+    close_up,
     evidence,
     neighbours,
     questions,
@@ -23,7 +24,9 @@ from training.sources.parts import Part
 from vista_lab.oasis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
-_MODULES = (answers, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, written)
+_MODULES = (
+    answers, close_up, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, written,
+)  # fmt: skip
 FILES = tuple(name for module in _MODULES for name in module.FILES)
 """Training files; development files are known to the readers alone."""
 _ROWS = list(csv.DictReader(Path(__file__).with_name("labelled.csv").read_text(encoding="utf-8").splitlines()))
