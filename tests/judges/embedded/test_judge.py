@@ -313,3 +313,23 @@ async def test_what_stands_in_the_sentence_before_is_read_with_it(judge: Embedde
 )
 async def test_nearly_the_same_words_do_not_verify(judge: EmbeddedJudge, said: str, text: str) -> None:
     assert not (await check_of(judge, said, document(text, title=None))).supported
+
+
+FORMS = ("4 October 2023", "October 4th, 2023", "2023-10-04", "Oct 4, 2023", "the 4th of October 2023", "04.10.2023")
+
+
+@pytest.mark.parametrize("known_form", FORMS)
+@pytest.mark.parametrize("said_form", FORMS)
+async def test_a_date_is_the_same_in_any_form(judge: EmbeddedJudge, said_form: str, known_form: str) -> None:
+    evidence = document(f"The swing bridge was closed for repairs on {known_form}.")
+    check = await check_of(judge, f"The swing bridge was closed on {said_form}.", evidence)
+    assert check.supported
+    other = (
+        said_form.replace("-04", "-05")
+        .replace("04.", "05.")
+        .replace("4 O", "5 O")
+        .replace("4th", "5th")
+        .replace("4,", "5,")
+    )
+    check = await check_of(judge, f"The swing bridge was closed on {other}.", evidence)
+    assert not check.supported

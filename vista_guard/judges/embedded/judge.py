@@ -33,6 +33,7 @@ from vista_guard.judges.embedded.models import (
     ShippedVerifier,
 )
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
+from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
@@ -305,7 +306,7 @@ class EmbeddedJudge:
             [candidate for candidate in candidates if can_affect_verdict(candidate, text)]
             for text, candidates in zip(texts, by_claim, strict=True)
         ]
-        pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
+        pairs = [in_one_form(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
@@ -319,7 +320,9 @@ class EmbeddedJudge:
             return list(weighed)
         again = [few.decisive() if fit.is_open(few.best) else [] for few in weighed]
         pairs = [
-            (known.around(piece, text), text) for text, rows in zip(texts, again, strict=True) for piece, _ in rows
+            in_one_form(known.around(piece, text), text)
+            for text, rows in zip(texts, again, strict=True)
+            for piece, _ in rows
         ]
         careful = iter(reader.probabilities(pairs) if pairs else ())
         return [

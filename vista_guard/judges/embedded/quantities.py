@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
@@ -214,7 +214,7 @@ _DATES = (
     re.compile(rf"\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\s?(?:-|–|—|to|and)\s?{_DAY}\b(?![.:]?\d)", re.IGNORECASE),
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})-(?P<day>\d{2})\b"),
 )
-_NUMERIC_DATE = re.compile(r"\b(?P<one>\d{1,2})(?P<mark>[./-])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})\b")
+NUMERIC_DATE = re.compile(r"\b(?P<one>\d{1,2})(?P<mark>[./-])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})\b")
 _HALF = r"(?:am|pm|a\.m\.?|p\.m\.?)"
 _CLOCK = re.compile(
     rf"\b(?P<hour>\d{{1,2}})(?:[:.h](?P<minute>[0-5]\d))\s?(?P<half>{_HALF})?(?![\w:%])"
@@ -261,6 +261,74 @@ def amounts(text: str) -> tuple[Amount, ...]:
     return (*fixed, *_lone_units(text), *_amounts_with_unit(text, free))
 
 
+_YEAR = re.compile(r"(?:,| of)? (?P<year>\d{4})\b")
+_MONTH_NAMES = {number: name.title() for name, number in reversed(_MONTH_OF.items())}
+_LARGE = 1000
+"""Least value of a number that people write in several forms: "1.4 million" and "1,400,000"."""
+
+
+def in_one_form(evidence: str, claim: str) -> tuple[str, str]:
+    """Both texts, with the dates, times and large numbers that they share in the same form; unchanged without any.
+
+    A verifier takes "2021-06-17" and "17 June 2021" for two days.
+
+    >>> in_one_form("It was signed on 17 June 2021.", "Signed: 2021-06-17.")
+    ('It was signed on 17 June 2021.', 'Signed: 17 June 2021.')
+    """
+    ours, theirs = _written_dates(claim), _written_dates(evidence)
+    differing = {day for day in ours.keys() & theirs.keys() if ours[day] != theirs[day]}
+    if differing:
+        evidence, claim = _with_long_dates(evidence, differing), _with_long_dates(claim, differing)
+    changes = dict[tuple[int, int], str]()
+    for wanted in amounts(claim):
+        written = claim[wanted.start : wanted.end]
+        for given in amounts(evidence):
+            if _is_in_another_form(wanted, given) and evidence[given.start : given.end].lower() != written.lower():
+                changes[given.start, given.end] = written
+    for (start, end), written in sorted(changes.items(), reverse=True):
+        evidence = evidence[:start] + written + evidence[end:]
+    return evidence, claim
+
+
+def _is_in_another_form(wanted: Amount, given: Amount) -> bool:
+    """True if both are the same time of day, or the same large number, whose form is the number alone."""
+    if wanted.dimension != given.dimension:
+        return False
+    if wanted.dimension == "clock":
+        apart = abs(wanted.value - given.value)
+        return apart == 0 or (apart == 720 and not (wanted.sure and given.sure))
+    first, second = wanted.number, given.number
+    return bool(first and second and first.value >= _LARGE and equal(first.value, second.value))
+
+
+def _written_dates(text: str) -> dict[float, str]:
+    """The dates of a text as they are written; ends of a range like "June 12-15" are left out."""
+    dates = [one for one in amounts(text) if one.dimension == "date"]
+    whole = [
+        one
+        for one in dates
+        if not any(
+            other.start < one.end and one.start < other.end and (other.start, other.end) != (one.start, one.end)
+            for other in dates
+        )
+    ]
+    return {one.value: text[one.start : one.end].lower() for one in whole}
+
+
+def _with_long_dates(text: str, chosen: Set[float]) -> str:
+    """The text with these dates as day, month and, where it is given, year."""
+    known = amounts(text)
+    years = {one.start: f"{one.value:.0f}" for one in known if not one.dimension}
+    dates = {one.start: one for one in known if one.dimension == "date" and one.value in chosen}
+    for start, one in sorted(dates.items(), reverse=True):
+        month, day = divmod(int(one.value), 100)
+        behind = _YEAR.match(text, one.end)
+        year = behind["year"] if behind else years.get(start, "")
+        before, rest = text[:start].removesuffix("the "), text[behind.end() if behind else one.end :]
+        text = before + f"{day} {_MONTH_NAMES[month]} {year}".rstrip() + rest
+    return text
+
+
 def _dates(text: str) -> Iterator[Amount]:
     for pattern in _DATES:
         for match in pattern.finditer(text):
@@ -269,7 +337,7 @@ def _dates(text: str) -> Iterator[Amount]:
             yield Amount(match.start(), match.end(), "date", month * 100 + int(match["day"]))
             if groups.get("year"):
                 yield Amount(match.start(), match.end(), "", float(groups["year"]))
-    for match in _NUMERIC_DATE.finditer(text):
+    for match in NUMERIC_DATE.finditer(text):
         one, two = int(match["one"]), int(match["two"])
         for month, day in ((one, two), (two, one)):
             if 1 <= month <= 12 and 1 <= day <= 31:

@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 
 from vista_guard.judges.embedded.english.words import DETERMINERS, PRONOUNS, STEM, content_words, word_stems
 from vista_guard.judges.embedded.quantities import (
+    NUMERIC_DATE,
     SECONDS_A_MONTH,
     UNITS,
     Amount,
@@ -66,8 +67,9 @@ def lacking(claim: str, evidence: str) -> str | None:
     given = amounts(evidence)
     for amount in wanted:
         written = claim[amount.start : amount.end]
+        readings = [one for one in wanted if (one.start, one.dimension) == (amount.start, amount.dimension)]
         if (
-            not any(_is_same_amount(amount, other) for other in given)
+            not any(_is_same_amount(one, other) for one in readings for other in given)
             and not _is_computed(amount, given)
             and not _appears(written, evidence)
         ):
@@ -88,7 +90,7 @@ def dropped_figure(text: str, other: str) -> str | None:
 
 def _is_asked_for(text: str, amount: Amount) -> bool:
     """True if the claim states exactly this amount: no bound, no estimate, nothing that can be counted."""
-    if not amount.sure and amount.dimension != "clock":
+    if not amount.sure and amount.dimension not in ("clock", "date"):
         return False
     before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end : amount.end + 14]
     number = amount.number
@@ -194,7 +196,11 @@ def _products(first: float, second: float) -> Iterator[float]:
 
 def _identifiers(claim: str) -> list[str]:
     identifiers = (match.group().rstrip(".-/") for match in _IDENTIFIER.finditer(claim))
-    return [code for code in identifiers if code.count(".") > 1 or not _NO_IDENTIFIER.fullmatch(code)]
+    return [
+        code
+        for code in identifiers
+        if (code.count(".") > 1 or not _NO_IDENTIFIER.fullmatch(code)) and not NUMERIC_DATE.fullmatch(code)
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -266,7 +272,12 @@ def other_name(claim: str, evidence: str, *, shared: float = SAME_MATTER) -> str
         evidence: sentences. With one that has all names of the claim, nothing is replaced.
         shared: minimum share of the claim's other content words in the sentence.
     """
-    names = [match for match in _NAMES.finditer(claim) if match.start() or " " in match[0]]
+    dates = [amount for amount in amounts(claim) if amount.dimension == "date"]
+    names = [
+        match
+        for match in _NAMES.finditer(claim)
+        if (match.start() or " " in match[0]) and not any(date.start <= match.start() < date.end for date in dates)
+    ]
     if not names:
         return None
     sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", evidence) if sentence]
@@ -325,7 +336,7 @@ _TERMS = tuple(
         (r"\b(?:thrice|triple|\w+ times|\d ?[x×])(?: of| the)?\s*$", "(?!)"),
         (
             r"\b(?:half|third|quarter|fifth|tenth|fraction)(?: of| the)*\s*$",
-            r"[^,;.]{0,20}\b(?:more|less|higher|lower) than",
+            r"(?:(?! (?:and|or|but) )[^,;.]){0,20}\b(?:more|less|higher|lower) than",
         ),
         ("(?!)", r"[\s-]?(?:sq\b|square|\w{0,4}²|sqm|hectares?|acres?)"),
         (r"\bevery\s*$", "(?!)"),
