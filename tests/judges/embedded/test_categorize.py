@@ -112,3 +112,18 @@ def test_what_says_of_itself_that_no_source_has_it_abstains_unless_a_source_deci
     report = guard.check_answer(f"{said} {mark}", documents=["The library opens at nine on weekdays."])
     assert [finding.label for finding in report.findings] == [label]
     assert mark.rstrip(".") in report.findings[0].claim.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "document"),
+    [
+        ("We open at 9.", "We open at 8 on weekdays."),
+        ("Sure, cards are fine!", "Cards are not accepted."),
+        ("Sandals are okay.", "Sandals are not permitted in the workshop."),
+        ("We start at 6:30.", "We start at 7 in the barn."),
+        ("Dogs are fine.", "Dogs may not enter the hall."),
+    ],
+)
+async def test_what_a_document_speaks_of_is_no_opinion(judge: EmbeddedJudge, answer: str, document: str) -> None:
+    report = await Guard(judge, "monitor").acheck_answer(answer, documents=[document])
+    assert {finding.label for finding in report.findings} <= {Label.CONTRADICTED, Label.LACKING_EVIDENCE}

@@ -7,7 +7,7 @@ rounded or paraphrased are not required. Evidence with the claim's words and ano
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 
@@ -28,6 +28,8 @@ COUNTABLE = 12
 """Whole numbers up to this one, without a unit, can be counted from a text that does not contain them."""
 CONVERTED = 0.03
 """Relative tolerance between units of one dimension: people round converted amounts."""
+NEAR = 1 / 3
+"""Largest difference, as a share of the larger, between an estimate and the amount that it stands for."""
 COMPUTED = 8
 """Most amounts of evidence to combine; with more, sums, differences and products give nearly any number."""
 
@@ -36,6 +38,9 @@ _HEDGED = re.compile(
     r"|(?:more|less|fewer|greater|higher|lower|older|younger|longer|shorter|larger|smaller|later|earlier) than|at (?:least|most)"
     r"|within|upwards of|minimum of|maximum of|just|close to|exceed(?:s|ing)?|between|since|before|after|until|by|~|≈|>|<)\s*$",
     re.IGNORECASE,
+)
+_ESTIMATE = re.compile(
+    r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|close to)\s[$€£¥₹]?$", re.IGNORECASE
 )
 _ROUGH = re.compile(r"\b(?:or (?:more|less|so|older|younger|over|under)|ish|plus|s\b)|\+|-(?:something|odd)")
 _IDENTIFIER = re.compile(
@@ -61,10 +66,8 @@ def lacking(claim: str, evidence: str) -> str | None:
         name = _NAME.fullmatch(code)  # "COVID-19" may be just "COVID".
         if _fold(name[1] if name else code) not in _fold(evidence):
             return code
-    wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
-    if not wanted:
-        return None
     given = amounts(evidence)
+    wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
     for amount in wanted:
         written = claim[amount.start : amount.end]
         readings = [one for one in wanted if (one.start, one.dimension) == (amount.start, amount.dimension)]
@@ -74,7 +77,21 @@ def lacking(claim: str, evidence: str) -> str | None:
             and not _appears(written, evidence)
         ):
             return written
+    return _far_off(claim, given)
+
+
+def _far_off(claim: str, given: Sequence[Amount]) -> str | None:
+    """The claim's estimate ("about 90 minutes") that the only amount of its kind does not come near; None for none."""
+    for amount in amounts(claim):
+        alike = {other.value for other in given if other.dimension == amount.dimension}
+        is_estimate = amount.dimension and _ESTIMATE.search(claim[: amount.start])
+        if is_estimate and len(alike) == 1 and not _is_near(amount.value, *alike):
+            return claim[amount.start : amount.end]
     return None
+
+
+def _is_near(estimate: float, given: float) -> bool:
+    return abs(estimate - given) <= NEAR * max(abs(estimate), abs(given))
 
 
 def dropped_figure(text: str, other: str) -> str | None:

@@ -127,3 +127,20 @@ def test_a_number_in_thousands_of_words_ends_no_turn() -> None:
 )
 def test_another_limit_is_no_other_way_to_say_it(claim: str, evidence: str, other: str | None) -> None:
     assert other_limit(claim, evidence) == other
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "missing"),
+    [
+        ("It takes about 90 minutes.", "The visit takes 40 minutes.", "90"),
+        ("It takes about an hour and a half.", "The visit takes 40 minutes.", "an hour and a half"),
+        ("It takes about 45 minutes.", "The visit takes 40 minutes.", None),
+        ("It takes nearly a year.", "The works took 11 months.", None),
+        ("It takes about two hours.", "The visit takes 40 minutes, the film 80 minutes.", None),
+        ("It costs around €50.", "It costs 20 euros.", "50"),
+        ("It opened on 5.10.2023.", "It opened on 4.10.2023.", "5.10.2023"),
+        ("It opened on 4.10.2023.", "It opened on 4 October 2023.", None),
+    ],
+)
+def test_an_estimate_is_near_and_a_date_in_figures_is_a_date(claim: str, evidence: str, missing: str | None) -> None:
+    assert lacking(claim, evidence) == missing

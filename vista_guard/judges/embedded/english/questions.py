@@ -716,7 +716,7 @@ def fill(question: str, value: str) -> str:
     question = question[leading.end() :] if leading else question
     asks, *words = question.split(" ")
     asks = asks.lower()
-    if not words:
+    if not words or "whom" in words:  # "who sued whom" has two places
         return ""
     placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_PREPOSED.sub('', value)}"
     verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
