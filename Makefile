@@ -5,6 +5,7 @@
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
 # make test-oldest   graph and integrations with the oldest LangGraph allowed
+# make real-model GGUF=FILE   a real language model as judge, decomposer, generator and assistant (hours; or URL=… MODEL=…)
 # make test-plugins   with the tools beside it (DeepEval, NeMo Guardrails, Helm, …), each in an environment of its own       make docs-site   the documentation as a website
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,7 +17,7 @@ DEV := $(VENV)/.dev
 PROJECTS := pyproject.toml weights/pyproject.toml reader/pyproject.toml
 INSTALL := $(BIN)/pip install -q --disable-pip-version-check -e ./weights -e ./reader -e
 
-.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers real-model challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -102,6 +103,12 @@ bench-peers: $(DEV) $(PEERS:%=.venv-peers/%/.made)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	touch $@
+
+# A model of your own: GGUF=FILE, which llama.cpp's server reads, or URL=… MODEL=…
+real-model: $(DEV)
+	$(if $(GGUF),$(BIN)/pip install -q --disable-pip-version-check xllamacpp)
+	$(BIN)/python -m benchmarks.real_model --out build/real/$(or $(MODEL),$(basename $(notdir $(GGUF)))) \
+		$(if $(GGUF),--gguf $(GGUF),--url $(URL) --model $(MODEL))
 
 docs: $(DEV)
 	$(BIN)/python -m tools.pages
