@@ -79,7 +79,7 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("Can you tell me whether the pool is open?", "Of course!", ()),
         ("u open mondays?", "Sure are!", ("we are open mondays",)),
         ("I'm 14, can I rent a kayak?", "You can.", ("you can rent a kayak",)),
-        ("And my dog, does it have to pay?", "Nope.", ("it is not true that our dog has to pay",)),
+        ("And my dog, does it have to pay?", "Nope.", ("it is not true that your dog has to pay",)),
         ("The pool has no slide. Is that right?", "It is.", ("The pool has no slide",)),
         ("The pool has no slide. Is that right?", "No.", ("it is not true that the pool has no slide",)),
         ("Are withdrawals free?", "They are.", ("withdrawals are free",)),

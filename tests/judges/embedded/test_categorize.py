@@ -70,6 +70,9 @@ async def test_advice_and_taste_are_out_of_scope(judge: EmbeddedJudge, answer: s
         "He did not win the election.",
         "The company does not disclose its sales.",
         'The guard at the door said "I don\'t know the way" to everyone.',
+        "It won't cost you a penny.",
+        "Refunds are not possible.",
+        "There are no family rooms available.",
     ],
 )
 async def test_a_negative_fact_is_a_fact(judge: EmbeddedJudge, answer: str) -> None:
@@ -122,6 +125,9 @@ def test_what_says_of_itself_that_no_source_has_it_abstains_unless_a_source_deci
         ("Sandals are okay.", "Sandals are not permitted in the workshop."),
         ("We start at 6:30.", "We start at 7 in the barn."),
         ("Dogs are fine.", "Dogs may not enter the hall."),
+        ("Behind the house, we have a garage.", "There is no garage."),
+        ("We've got thirty.", "There are twelve boats."),
+        ("You can take as many as you like.", "Two maps per visitor."),
     ],
 )
 async def test_what_a_document_speaks_of_is_no_opinion(judge: EmbeddedJudge, answer: str, document: str) -> None:

@@ -386,13 +386,18 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
         elif cues.personal(text):
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        elif not cues.may_abstain(text):
+            # The head takes denials for abstentions. An order or a permission is advice instead.
+            advice = types[ABSTENTION] if cues.recommends(text) else 0.0
+            types = types | {OPINION: max(types[OPINION], advice), ABSTENTION: 0.0}
         return types
 
     def _is_checkable(self, claim: str, documents: Sequence[Passage]) -> bool:
         """True if a claim that reads like an opinion is still checked against the documents."""
         if self._recommendations == "lacking_evidence" and cues.recommends(claim):
             return True
-        return may_be_settled(claim) and is_mentioned(claim, documents)
+        told = cues.of_a_house(claim) or cues.chooses_freely(claim)
+        return may_be_settled(claim) and (told or is_mentioned(claim, documents))
 
     def _finding(
         self, check: Check, types: dict[str, float], documents: Sequence[Passage], known_text: str | None

@@ -230,6 +230,8 @@ _UNIT = re.compile(
 )
 _RANGE = re.compile(r"\s?(?:-|–|—|to|and|or)\s?", re.IGNORECASE)
 _AND_HALF = re.compile(r"\b(?:an?|one) (?P<unit>[a-z]+) and a (?P<part>half|quarter)\b", re.IGNORECASE)
+_PART_OF = re.compile(r"\b(?P<part>half|(?:a |three[ -])quarters?)[ -](?:of )?(?:an? )?(?P<unit>hour|day|year|kilo|mile|litre)\b",
+                      re.IGNORECASE)  # fmt: skip
 _LONE = re.compile(r"\b(?:an?|per|each|every) (?P<unit>hour|minute|day|week|month|year|decade|century|fortnight)\b"
                    r"|\b(?P<every>hourly|daily|weekly|monthly|quarterly|yearly|annual|annually)\b", re.IGNORECASE)  # fmt: skip
 
@@ -388,6 +390,10 @@ def _lone_units(text: str) -> Iterator[Amount]:
         if unit:
             part = 1.5 if match["part"].lower() == "half" else 1.25
             yield Amount(match.start(), match.end(), unit[0], part * unit[1])
+    for match in _PART_OF.finditer(text):
+        part = {"h": 0.5, "a": 0.25, "t": 0.75}[match["part"][0].lower()]
+        dimension, factor = UNITS[match["unit"].lower()]
+        yield Amount(match.start(), match.end(), dimension, part * factor, sure=False)
     for match in _LONE.finditer(text):
         unit = UNITS.get((match["unit"] or match["every"]).lower())
         if unit:

@@ -6,6 +6,7 @@ verdict's quotes and source names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -73,6 +74,7 @@ LEANING, OTHER_FIGURE = 0.5, 0.9
 pairs 258 are labelled contradicted, 3 supported."""
 RENAMED = 0.3
 """The same for a piece that has all of the claim's words, but another name in the place of the claim's."""
+_PARTS = re.compile(r"(?<=[.!?])\s+|\n")
 _SEARCHED, _ONE_CLAIM = 30_000, 500
 """Most characters of evidence, and of a claim, to search for figures: all figures are compared pairwise."""
 
@@ -123,7 +125,12 @@ def evidence_text(evidence: EvidenceSet) -> str | None:
 
 def missing_everywhere(claim: str, known_text: str | None) -> str | None:
     """The claim's first quantity or identifier that is missing from `evidence_text` in every form; None for none."""
-    return lacking(folded(claim), known_text) if known_text is not None and len(claim) <= _ONE_CLAIM else None
+    if known_text is None or len(claim) > _ONE_CLAIM:
+        return None
+    missing = lacking(folded(claim), known_text)
+    # Of few amounts one may be computed: "half of that".
+    computed = missing and any(lacking(folded(claim), part) is None for part in _PARTS.split(known_text))
+    return None if computed else missing
 
 
 def about_itself(claim: Claim) -> bool:

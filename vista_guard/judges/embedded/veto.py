@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, pairwise
 
@@ -67,13 +68,16 @@ def lacking(claim: str, evidence: str) -> str | None:
         if _fold(name[1] if name else code) not in _fold(evidence):
             return code
     given = amounts(evidence)
-    wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
+    stated = amounts(claim)
+    wanted = [amount for amount in stated if _is_asked_for(claim, amount)]
     for amount in wanted:
         written = claim[amount.start : amount.end]
         readings = [one for one in wanted if (one.start, one.dimension) == (amount.start, amount.dimension)]
         if (
             not any(_is_same_amount(one, other) for one in readings for other in given)
             and not _is_computed(amount, given)
+            and not _is_multiple(amount, stated, given)
+            and not _encloses(claim, amount, stated, given)
             and not _appears(written, evidence)
         ):
             return written
@@ -186,9 +190,35 @@ def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
     """True if two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
     if wanted.dimension == "time" and sum(amount.dimension == "clock" for amount in given) > 1:
         return True  # nine to five is eight hours
+    if wanted.dimension == "clock":  # a quarter past ten and half an hour
+        times = [
+            replace(one, value=one.value + lasting.value / 60)
+            for one in given
+            for lasting in given
+            if (one.dimension, lasting.dimension) == ("clock", "time")
+        ]
+        return any(_is_same_time(wanted, one) for one in times)
     countable = [amount for amount in given if amount.dimension not in ("clock", "date")]
     pairs = combinations(countable, 2) if len(countable) <= COMPUTED else ()
     return any(_gives(first, second, wanted) for first, second in pairs)
+
+
+def _is_multiple(wanted: Amount, stated: Sequence[Amount], given: Sequence[Amount]) -> bool:
+    """True if the claim counts what the evidence gives the measure of one of: "ten eggs cost £3", at 30p each."""
+    counts = [one.value for one in stated if one.start != wanted.start and not one.dimension and one.value > 1]
+    alike = [one.value for one in given if wanted.dimension and one.dimension == wanted.dimension]
+    return len(alike) <= COMPUTED and any(equal(count * one, wanted.value) for count in counts for one in alike)
+
+
+_BETWEEN = re.compile(r"\bbetween (?P<low>[^,;]{1,20}) and\s[$€£¥₹]?$", re.IGNORECASE)
+
+
+def _encloses(claim: str, high: Amount, stated: Sequence[Amount], given: Sequence[Amount]) -> bool:
+    """True for the end of a range in which all amounts of the evidence lie: "between 70 and 80 °C", of 71.2 and 79.1."""
+    match = _BETWEEN.search(claim[: high.start])
+    low = [one.value for one in stated if match and match.start("low") <= one.start < match.end("low")]
+    alike = [one.value for one in given if one.dimension == high.dimension]
+    return bool(low and alike) and all(low[0] <= value <= high.value for value in alike)
 
 
 def _gives(first: Amount, second: Amount, wanted: Amount) -> bool:

@@ -458,6 +458,41 @@ def test_a_value_with_a_remark_answers_the_question() -> None:
         ("The hall opened in 1850, right?", "Yes.", "The hall opened in 1850."),
         ("The hall opened in 1850, right?", "Wrong.", "It is not true that the hall opened in 1850."),
         ("Is the hall open, right?", "Correct.", "The hall is open."),
+        # where the value stands
+        ("Who does the repairs?", "Ida Moss.", "Ida Moss does the repairs."),
+        ("Who does it?", "Ida Moss.", "Ida Moss does it."),
+        ("How many people?", "Six.", "There are six people."),
+        ("How far?", "Two miles.", "It is two miles."),
+        ("Who does the garden club meet?", "Ida Moss.", "The garden club meets Ida Moss."),
+        ("Until when is the sauna open?", "10 pm.", "The sauna is open until 10 pm."),
+        ("Since when has the mill been closed?", "May.", "The mill has been closed since May."),
+        ("At what time is supper?", "Half past six.", "Supper is at half past six."),
+        ("When is the choir?", "Every Thursday.", "The choir is every Thursday."),
+        ("When is the film over?", "At ten.", "The film is over at ten."),
+        ("Which languages are the signs in?", "Welsh and English.", "The signs are in Welsh and English."),
+        ("What year was it built in?", "1931.", "It was built in 1931."),
+        ("What's the latest I can check in?", "Ten pm.", "The latest you can check in is ten pm."),
+        ("How much is it to rent a boat?", "£12 an hour.", "It is £12 an hour to rent a boat."),
+        ("How long does it take to get there?", "Two hours.", "It takes two hours to get there."),
+        ("How far is the inn from the lake?", "Two miles.", "The inn is two miles from the lake."),
+        ("How old do riders have to be to join?", "At least nine.", "Riders have to be at least nine to join."),
+        ("What should I bring to the lesson?", "A towel.", "You should bring a towel to the lesson."),
+        ("What does a kayak cost for a day?", "€9, plus a deposit.", "A kayak costs for a day €9, plus a deposit."),
+        ("Where do I pick up my badge?", "At the gate.", "The user picks up the user's badge at the gate."),
+        ("How many people fit in the boat?", "Six.", "Six people fit in the boat."),
+        ("How many books can I borrow?", "Four at a time.", "You can borrow four books at a time."),
+        ("How many guests can I bring?", "As many as you like.", "You can bring as many guests as you like."),
+        ("When can I swim?", "Any day you like.", "You can swim any day you like."),
+        ("What happens if it doesn't arrive?", "Nothing.", "Nothing happens if it doesn't arrive."),
+        ("Who leads the walk?", "Ana and Rui.", "Ana and Rui leads the walk."),
+        # who does it, and to whom
+        ("Who leads the walk?", "Ida Moss does.", "Ida Moss leads the walk."),
+        ("Can my dog stay with you?", "Yes.", "The user's dog can stay with us."),
+        ("Can I leave my case at your desk?", "No.", "It is not true that you can leave your case at our desk."),
+        ("Is the ferry running?", "Not until May.", "The ferry is not running until May."),
+        ("Do you ship to Norway?", "Sweden, no.", "It is not true that we ship to Sweden."),
+        ("Is it free or do I have to pay?", "It's free.", "It is free."),
+        ("Is it 14 days or 30 days?", "30.", "It is 30 days."),
     ],
 )
 def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> None:
@@ -493,3 +528,33 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
     question = Turn(role=Role.USER, text="Which colour does it have?")
     assert said("Sure!\n\n**Blue**\n\nIt fits.", question)[0] == "It has Blue."
     assert said("Sure!\n\n**Colour**\n\nIt fits.", question) == ["It fits."]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "claims"),
+    [
+        (
+            "Is the eye test free?",
+            "Yes. It lasts ten minutes.",
+            ["The eye test is free.", "The eye test lasts ten minutes."],
+        ),
+        (
+            "When is the yoga class?",
+            "At 9. It lasts an hour.",
+            ["The yoga class is at 9.", "The yoga class lasts an hour."],
+        ),
+        ("What's the fee for a lost key?", "There isn't one.", ["There isn't a fee for a lost key."]),
+        (
+            "Is there a nurse who speaks Polish?",
+            "Yes, Ida Moss does.",
+            ["There is a nurse who speaks Polish.", "Ida Moss speaks Polish."],
+        ),
+        ("May I bring my dog?", "Of course, bring it along!", ["You may bring your dog.", "Bring it along!"]),
+        ("I lost my key!", "Don't worry, a new one is £5.", ["A new one is £5."]),
+        ("I lost my key!", "No problem, we replace it for free.", ["We replace it for free."]),
+        ("Can my cat come?", "Feel free to bring your cat.", ["You can bring your cat."]),
+        ("Thanks!", "You're welcome. Feel free to ask if you have questions.", []),
+    ],
+)
+def test_an_answer_may_leave_to_its_question_what_it_is_about(question: str, answer: str, claims: list[str]) -> None:
+    assert said(answer, Turn(role=Role.USER, text=question)) == claims

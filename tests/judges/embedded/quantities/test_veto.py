@@ -41,6 +41,11 @@ from vista_guard.judges.embedded.veto import lacking, other_limit
         ("Call `get_user()` first.", "First call get_user(id)."),
         ("The psalm is 2:22.", "See 2:22 for it."),
         ("The 49ers won.", "San Francisco won."),
+        ("Doors close at 10:45.", "Doors open at 10:15 and close after half an hour."),
+        ("The ride is over at 14:40.", "The ride leaves at 14:00 and takes 40 minutes."),
+        ("Six eggs cost £1.80.", "Eggs are 30p each, apples £2 a kilo."),
+        ("It takes 45 minutes.", "It takes three quarters of an hour."),
+        ("Both ovens are between 180 and 200 °C.", "One oven is at 185 °C, the other at 199 °C."),
     ],
 )
 def test_any_form_will_do(claim: str, evidence: str) -> None:
@@ -63,6 +68,9 @@ def test_any_form_will_do(claim: str, evidence: str) -> None:
         ("Call get_user first.", "Call get_users_all or set_user first.", None),
         ("Set max_retries.", "Set max_tries.", "max_retries"),
         ("It was built in 1925.", "It was built by monks.", "1925"),
+        ("The ride is over at 15:00.", "The ride leaves at 14:00 and takes 40 minutes.", "15:00"),
+        ("Six eggs cost £2.80.", "Eggs are 30p each, apples £2 a kilo.", "2.80"),
+        ("Both ovens are between 180 and 200 °C.", "One oven is at 185 °C, the other at 209 °C.", "200"),
     ],
 )
 def test_what_stands_in_no_form_is_named(claim: str, evidence: str, missing: str | None) -> None:

@@ -21,6 +21,7 @@ from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
     abstains,
     can_be_verb,
+    chooses_freely,
     is_base,
     is_plural,
     judges,
@@ -127,6 +128,9 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
         return Answered(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
+    about = _about_another(text, asked) if alone else None
+    if about is not None:
+        return about
     picked = _picked(text, asked, head) if alone else None
     if picked is not None:
         return picked
@@ -138,6 +142,17 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
     if not agree or not head.rest:
         return Answered(claims, unmade=not agree, rest=head.rest)
     return _with_rest(head, claims, asked)
+
+
+def _about_another(text: str, asked: Sequence[Asked]) -> Answered | None:
+    """The claim of "Sweden, no" after "Do you ship to Norway?" """
+    last = _LAST.fullmatch(text.strip(" .!"))
+    if not last or not is_plain(last["said"]) or not asked[-1].said or not _is_phrase(last["before"]):
+        return None
+    value = _value(last["before"])
+    other = _in_place(asked[-1].said, value, denied=False) if _has_kind(value, asked[-1].said) else ""
+    yes = set(re.findall(r"\w+", last["said"].lower())) <= _YES
+    return Answered((other if yes else negation(other),)) if other else None
 
 
 def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
@@ -178,6 +193,7 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
         return Answered(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
+    says_itself = says_itself and not begins_imperative(words_of(head.rest))
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
     return Answered(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
 
@@ -469,7 +485,7 @@ def _repeated(text: str, choice: Choice) -> Answered | None:
         part for part, words in zip(choice.parts, parts, strict=True) if (words - common) and words - common <= said
     ]
     value = _value(phrase)
-    if len(named) > 1:
+    if len(named) > 1 or (named and value.isdigit()):  # "30", of "14 days or 30 days"
         return Answered(tuple(choice.with_(part) for part in named))
     return (
         Answered((_joined(choice.before, value, choice.behind),))
@@ -525,7 +541,8 @@ def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
         if not any(start < last and first < end for first, last in found) and sentence[start:end] not in question:
             found[start, end] = sentence[start:end]
     for value in list(found.values())[:_MOST_VALUES]:
-        if made := asked.filled(value):
+        counts = value.lower() != "one" or question.startswith("how many")  # "There isn't one."
+        if counts and (made := asked.filled(value)):
             yield value, made
 
 
@@ -584,7 +601,14 @@ _SAYS_IT = re.compile(
 )
 
 
-_CLOCK = re.compile(r"\d\s?[ap]\.?m\b", _I)
+_DOES = re.compile(
+    r"(?P<who>(?!(?:i|you|he|she|it|they|we|that|this|there)\b).+) (?:do|does|did|is|are|was|were|has|have|can|will)",
+    _I,
+)
+_SOMEONE_WHO = re.compile(r"there (?:is|are|was|were) .+? (?:who|that|which) (?P<deed>.+)", _I)
+"""Says who does something: "Dr Lee does" of "There is someone who speaks Thai", and of "Who speaks Thai?" """
+_NO_VERB = re.compile(r"\d\s?(?i:[ap])\.?(?i:m)\b|\bMay\b(?! (?:I|we|you)\b)")
+"""Times of day and a month, which look like verbs."""
 
 
 _SUBJECTS = PRONOUNS - {"that"}
@@ -607,12 +631,15 @@ def _begins_phrase(word: str) -> bool:
 
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
-    words = words_of(_CLOCK.sub("0", text))
+    words = words_of(_NO_VERB.sub("0", text))
     if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r"(?<!\d):(?!\d|$)", text):
         return False
     if any(_goes_on(part) for part in text.split(", ")[1:]):
         return False  # "If you no longer need it, delete it"
-    if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
+    opens = words[0].lower()
+    if opens in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
+        return True
+    if opens in (*SUBORDINATORS, "any", "every") and chooses_freely(text):
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
         return False
@@ -640,6 +667,11 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
     one = next((one for one in reversed(asked) if one.open or one.said), None)
     if one is None or abstains(phrase) or SUBJECTLESS.match(phrase) or _OPINION.search(one.open):
         return None
+    deed = _DOES.fullmatch(phrase)
+    done = _SOMEONE_WHO.fullmatch(one.said)
+    if deed and done and not denied and _is_phrase(deed["who"]):
+        return Answered((f"{deed['who']} {done['deed']}",))
+    phrase = deed["who"] if deed and one.open else phrase
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
@@ -688,11 +720,11 @@ def _value(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
         return f"{_roman(first)} {rest}"
-    if (rest[:1].islower() and not LITERAL.match(first)) or (
-        (may_open(first) or amounts(first)) and not rest[:1].isupper()
-    ):
+    common = not LITERAL.match(first) and rest[:1].islower() and not re.match(r"(?:and|or) [A-Z]", rest)
+    opens = (may_open(first) or amounts(first)) and first != "May" and not rest[:1].isupper()
+    if common or opens:
         return phrase[0].lower() + phrase[1:]
-    if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
+    if first.lower() in PREPOSITIONS | SUBORDINATORS | DETERMINERS | {"only", "because"}:
         return phrase[0].lower() + phrase[1:]
     return phrase
 
@@ -733,6 +765,9 @@ def _has_kind(value: str, said: str) -> bool:
     return bool(kinds & {kind for kind, *_ in _slots(said)})
 
 
+_CAN_DENY = re.compile(r".+? (?:is|are|was|were|can|could|will|would|may|must)\b", _I)
+
+
 def _in_place(said: str, value: str, *, denied: bool) -> str:
     """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
     for kind, _, _ in _slots(f"- {value}"):
@@ -747,6 +782,9 @@ def _in_place(said: str, value: str, *, denied: bool) -> str:
     before, noun, behind = said.rpartition(f" {opened['noun']}") if opened else ("", "", "")
     if opened and noun and {opened["joint"].lower(), before.rsplit(" ", 1)[-1].lower()} <= PREPOSITIONS:
         return _joined(before, value, behind)  # "Only with a guide", after "without a guide"
+    does = _CAN_DENY.match(said)
+    if first == "not" and does:
+        return f"{does[0]} not{said[does.end() :]} {value[4:]}"  # "Not until May", of "the lift is working"
     if not denied and (
         first in PREPOSITIONS | SUBORDINATORS | ADVERBS | {"only", "every", "each", "because", "except"}
         or first.endswith("ly")

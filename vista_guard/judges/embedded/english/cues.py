@@ -190,6 +190,25 @@ def abstains(claim: str) -> bool:
     return any(pattern.search(unquoted) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
 
 
+_OF_TELLING = re.compile(
+    rf"\b(?:{_SELF}|me|my|{_MATTER}|mention(?:s|ed)?|say(?:s|ing)?|said|question|specif(?:y|ies|ied)|stated?)\b",
+    re.IGNORECASE,
+)
+
+
+def may_abstain(claim: str) -> bool:
+    """True if the claim speaks of its speaker, or of what is said or known: "It won't cost you a thing" does not."""
+    return _OF_TELLING.search(claim) is not None and not of_a_house(claim)
+
+
+_HOUSE = re.compile(r"(?:[\w' -]{1,40}, )?we\b(?! (?:may|might|should|could|all|know)\b)", re.IGNORECASE)
+
+
+def of_a_house(claim: str) -> bool:
+    """True if the claim tells of the service that its speaker answers for: "We offer 10% off"."""
+    return _HOUSE.match(claim) is not None and not abstains(claim)
+
+
 _UNSOURCED = re.compile(
     r" ?[\[(][^\])]{0,40}\b(?:not?|nowhere)\b[^\])]{0,60}\b(?:sources?|context|documents?|passages?|text)\b"
     r"[^\])]{0,20}[\])]\W*\Z",
@@ -270,9 +289,18 @@ _JUDGES = re.compile(
 )
 
 
+_AS_WISHED = re.compile(r"(?<=\w) you (?:like|want|wish|please|prefer)(?=[ .!]*$)", re.IGNORECASE)
+"""Behind "any time" and "as many as": no taste, but that the choice is free."""
+
+
+def chooses_freely(phrase: str) -> bool:
+    """True for "any day you like", "as late as you want"."""
+    return _AS_WISHED.search(phrase) is not None
+
+
 def judges(claim: str) -> bool:
     """True if the claim has a word of value, taste or feeling, so that no document could settle all of it."""
-    return _JUDGES.search(claim) is not None
+    return _JUDGES.search(_AS_WISHED.sub("", claim)) is not None
 
 
 def takes_stance(claim: str) -> bool:

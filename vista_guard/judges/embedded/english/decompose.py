@@ -45,6 +45,7 @@ from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     ELLIPTIC,
     EXCLAMATION,
+    INVITATION,
     KNOWN,
     NOT_KNOWN,
     QUESTION,
@@ -108,6 +109,8 @@ _FOR_A_THING = re.compile(
     r"\b(?:what|which|who|whose|where|when|how (?:many|much|long|old|far|often))\b[^?]*\?\s*$", re.IGNORECASE
 )
 """A question that a few words answer."""
+_SOME_VALUE = "9"
+"""Stands for what a question asks for, where only its subject matters."""
 _OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
@@ -122,6 +125,9 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = before if history and history[-1].role is Role.USER else ""
     questions = _Questions(asked_before(history), value_question(question))
+    topic = topic_of_turn(before)
+    if not topic.noun and len(questions.asked) == 1:
+        topic = topic_of(questions.asked[0].said or questions.asked[0].filled(_SOME_VALUE))
     asked = _FOR_A_THING.search(question)
     fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
@@ -129,9 +135,7 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
     outside: set[str] = set()
     seen: set[tuple[str, int]] = set()
     unmade = set[str]()
-    for found, kind in _resolved_statements(
-        reading.text, questions, topic_of_turn(before), more=more, asked=asked[0] if asked else ""
-    ):
+    for found, kind in _resolved_statements(reading.text, questions, topic, more=more, asked=asked[0] if asked else ""):
         statement, start, end = found.text, found.start, found.end
         span = trimmed_span(reading, start, end)
         if found.unmade:
@@ -279,7 +283,8 @@ def _with_values(placed: list[_Statement], raw: str, end: int, question: str) ->
     """The statements, plus each value without its own subject as an answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in one.text and (one.replies or _states_itself(one.text, value, question)) for one in placed
+            value.lower() in one.text.lower() and (one.replies or _states_itself(one.text, value, question))
+            for one in placed
         ):
             continue
         # "Remember 21:40." adds nothing to the answer.
@@ -405,6 +410,8 @@ def _clauses(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
 def _claims_of(clause: str) -> Iterator[str]:
     """A clause's claims: a question's presuppositions, the fact behind "I didn't know that ..."."""
     clause = without_opener(clause)
+    if not SMALL_TALK.fullmatch(clause):
+        clause = INVITATION.sub("You can ", clause, count=1)
     subjectless = SUBJECTLESS.match(clause)
     if subjectless:
         yield from _with_subject(clause, subjectless.end())

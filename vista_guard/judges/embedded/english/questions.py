@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
     REPORTING,
+    can_be_verb,
     is_base,
     is_clear_base,
     is_plural,
@@ -98,7 +99,8 @@ class Asked:
 
     def filled(self, value: str) -> str:
         """The open question's statement with the value, in words of who answers; "" if it has no place for one."""
-        return _voiced(fill(self.open, value), self.role)
+        mine = _PERSONS.sub(lambda match: f"{match[0]}{_MINE}", value)
+        return _voiced(fill(self.open, mine), self.role).replace(_MINE, "")
 
     @property
     def denies(self) -> bool:
@@ -171,7 +173,8 @@ _OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<oth
 _YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
 _WH = re.compile(
-    r"(?:(?:in|at|on|for|from|to|with|by|of|until|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b", _I
+    r"(?:(?:in|at|on|for|from|to|with|by|of|until|till|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b",
+    _I,
 )
 
 
@@ -331,8 +334,15 @@ _SERVES = re.compile(
 """Verbs of requests to an assistant; "Can you swim there?" asks whether something is possible."""
 
 
+_OR_ASKS = re.compile(
+    r",?\s+or\s+(?=(?:do|does|did|is|are|can|will|must|should) (?:i|you|we|it|he|she|they|there|the)\b)", _I
+)
+"""Before a second question: "Is it free or do I have to pay?" """
+
+
 def _polar(question: str, role: Role) -> Iterator[Asked]:
     """A yes-or-no question as a statement, with its alternatives; a request for a deed claims nothing."""
+    question = _OR_ASKS.split(question)[0]
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
         asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
@@ -414,8 +424,11 @@ _ADJECTIVES = word_set(
 _LIKE_ADJECTIVES = re.compile(r"\w{2,}(?:able|ible|ful|ous|ive|less|proof|free)|\w+-\w+(?:ed|ing|le)")
 
 
-def _turned(question: str) -> str:
-    """ "Is the pool open on Mondays": "the pool is open on Mondays"; "" if it has no subject and predicate."""
+def _turned(question: str, *, near: bool = False) -> str:
+    """ "Is the pool open on Mondays": "the pool is open on Mondays"; "" if it has no subject and predicate.
+
+    `near`: a gap at its end is an object, which stands before adjuncts.
+    """
     match = _AUXILIARY.match(question.strip().rstrip("? "))
     if not match:
         return ""
@@ -428,12 +441,24 @@ def _turned(question: str) -> str:
         predicate = predicate[1:]
     if not predicate:
         return ""
+    predicate = _with_near_gap(predicate) if near else predicate
     rest = re.sub(r"\bany(thing|one|body)?\b", r"some\1", " ".join(predicate))
     negated = predicate[0].lower() in ("not", "never")
     if verb in _INFLECTIONS and not negated:
         first, _, others = rest.partition(" ")
         return f"{subject} {_INFLECTIONS[verb](first)} {others}".rstrip()
     return f"{subject} {verb} {rest}"
+
+
+def _with_near_gap(predicate: Sequence[str]) -> Sequence[str]:
+    """A predicate with its last gap right behind the verb, before adjuncts: "bring \0 to the desk", "be \0 to come along"."""
+    *words, last = predicate
+    place = words.index("be") + 1 if "be" in words else 1
+    behind = [word.lower() for word in words[place : place + 2]]
+    infinitive = behind[:1] == ["to"] and is_base(behind[-1])
+    if last != _GAP or len(behind) < 2 or behind[0] not in PREPOSITIONS or behind[1] in PREPOSITIONS:
+        return predicate
+    return predicate if infinitive and place == 1 else [*words[:place], _GAP, *words[place:]]
 
 
 def _with_s(base: str) -> str:
@@ -500,8 +525,12 @@ def _end_before_complement(words: Sequence[str]) -> int:
     if sure:
         # "the free guided tour included": what describes the noun stands before it.
         return next((one for one in sure if not _describes(words, one)), sure[-1])
+    if _GAP in words[1:-1]:
+        return words.index(_GAP)
     if words[-1] == _GAP:
-        return len(words) - 1
+        # "Which languages are the tours in", "When is the ride over".
+        stranded = len(words) > 2 and words[-2].lower() in PREPOSITIONS and not any(map(is_auxiliary, words))
+        return len(words) - 1 - stranded
     for index in range(start, len(words)):
         before = words[index - 1]
         if words[index][:1].isupper() and before[:1].islower() and before.lower() not in DETERMINERS | PREPOSITIONS:
@@ -571,9 +600,7 @@ def _voiced(said: str, role: Role) -> str:
     first, second = words[0].lower(), next((word.lower() for word in words[1:] if word.lower() not in ADVERBS), "")
     named = name_speakers(said, *names(role))
     if first in ("i", "we"):
-        said = re.sub(r"\b(?:i|we)\b", "you", said, flags=_I)
-        said = re.sub(r"^you (am|was)\b", lambda match: f"you {'are' if match[1] == 'am' else 'were'}", said)
-        return re.sub(r"\b(?:my|our)\b", "your", re.sub(r"\b(?:me|us)\b", "you", said))
+        return re.sub(r"^you (am|was)\b", lambda match: f"you {_PLURAL_BE[match[1]]}", _in_other_voice(said))
     about = re.search(r"\byou(?= (\w+))", said, _I)
     verb = about[1].lower() if about else second
     if first == "you" and (
@@ -582,8 +609,28 @@ def _voiced(said: str, role: Role) -> str:
         return named
     if about and (verb in _MIND or is_past(verb) or (verb in ("are", "have") and first != "you")):
         return named
-    said = re.sub(r"\byou\b", "we", said, flags=_I)
-    return re.sub(r"\byours?\b", "our", re.sub(r"\b(?:my|our)\b", "your", said), flags=_I)
+    return _in_other_voice(said)
+
+
+_MINE = "\u02d0"
+"""A letter that marks a pronoun of the one who answers, whose voice does not change."""
+_PLURAL_BE = {"am": "are", "was": "were"}
+_OTHER_VOICE = {
+    "i": "you", "we": "you", "me": "you", "us": "you", "my": "your", "our": "your", "you": "we", "your": "our", "yours": "ours",
+}  # fmt: skip
+"""The user's pronouns in the words of a house that answers."""
+_PERSONS = re.compile(rf"\b(?:(?P<before>\w+) )?(?P<who>{'|'.join(_OTHER_VOICE)})\b", _I)
+
+
+def _in_other_voice(said: str) -> str:
+    """ "My dog may stay with you" of a user: "your dog may stay with us"."""
+
+    def other(match: re.Match[str]) -> str:
+        before, who = match["before"] or "", match["who"].lower()
+        is_object = who == "you" and (before.lower() in PREPOSITIONS or can_be_verb(before))
+        return f"{before} {'us' if is_object else _OTHER_VOICE[who]}".lstrip()
+
+    return _PERSONS.sub(other, said)
 
 
 _HOUSE = re.compile(
@@ -671,7 +718,8 @@ _ENDS_QUESTION = re.compile(
 )
 _REQUESTS = re.compile(r"\b(?:tell|know|remind|say|show|find out|need|wonder)\b", _I)
 _VALUE_WORDS = re.compile(
-    r"\b(?:when|where|who|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
+    r"\b(?:(?:(?:from|until|till|since) )?when|where|who"
+    r"|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
     r"|(?:what|which) (?:[\w']+ ){0,4}?(?:price|cost|fee|dose|dosage|number|age|size|height|length|width|weight|rate|limit|date"
     r"|day|hour|month|time|year|total|amount|temperature|code|address|capital|name))\b",
     _I,
@@ -697,11 +745,13 @@ _GAP = "\0"
 """Stands for the value while the words around it are put in order."""
 _MEASURES = word_set("long old tall high deep wide heavy thick far")
 _BE = word_set("is are was were be been")
+_COUNT = re.compile(r"(?P<count>as (?:many|much)|\w+)(?P<behind>(?:,| as| at| per| a| each| every) .+)", _I)
+"""A count and what goes on behind what it counts: "five at a time", "as many as you like", "six, plus two more"."""
 _PREPOSED = re.compile(rf"\A(?:{'|'.join(PREPOSITIONS)}) (?=\S)", _I)
 _TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
 DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
 _LEADING = re.compile(
-    r"(?P<prep>in|at|on|for|from|to|with|by|of|until|since|about) (?=(?:what|which|whom|whose)\b)", _I
+    r"(?P<prep>in|at|on|for|from|to|with|by|of|until|till|since|about) (?=(?:what|which|whom|whose|when|where)\b)", _I
 )
 
 
@@ -719,29 +769,49 @@ def fill(question: str, value: str) -> str:
     if not words or "whom" in words:  # "who sued whom" has two places
         return ""
     placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_PREPOSED.sub('', value)}"
-    verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
+    # "What happens if it doesn't arrive" has its verb before the "if".
+    own = takewhile(lambda word: word.lower() not in SUBORDINATORS, words)
+    verb = next((number for number, word in enumerate(own) if is_auxiliary(word)), None)
     if verb is None or (verb and asks in ("when", "where", "who", "why")):
         # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
+        if asks == "how" and not words[1:] and words[0] != "many":
+            return f"it is {placed}"  # "How far?"
         if asks == "how" and words[0] in ("many", "much"):
             counted = f"{value} {' '.join(words[1:])}"
-            return counted if has_verb(question) else f"there are {counted}"
+            return counted if has_verb(question) or any(map(is_base, words[2:3])) else f"there are {counted}"
         words = words[1:] if asks in ("what", "which", "how") and _is_subject_start(words[1:]) else words
         behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
         return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
     kind, auxiliary, rest = words[:verb], words[verb].lower(), words[verb + 1 :]
     if not rest:
         return f"{value} {auxiliary}" if not kind else ""
-    if _is_subject(asks, kind, auxiliary, rest):
+    if not leading and _is_subject(asks, kind, auxiliary, rest):
         return _of_subject(value, words[verb:], asks)
     measure = kind[0].lower() if asks == "how" and kind else ""
-    if measure in _MEASURES and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
+    long = measure in _MEASURES and not (measure == "far" and "from" in rest)
+    if long and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
         placed = f"{placed} {measure}"
     if measure in ("much", "many"):
-        # "How many times a day": "four times a day".
-        nouns = [*dropwhile(value.split(" ").__contains__, kind[1:])]
-        of = nouns and measure == "much" and re.search(r"[a-z]", value)
-        placed = " ".join((placed, *(["of"] if of else []), *nouns))
-    return _turned(" ".join((auxiliary, *rest, _GAP))).replace(_GAP, placed)
+        placed = _counted(placed, kind[1:], of=measure == "much")
+    # "How long does it take to get there": "it takes an hour to get there".
+    joint = "from" if measure == "far" else "to" if rest[0].lower() == "it" else ""
+    gap = rest.index(joint) if joint in rest else len(rest)
+    placed = placed.removeprefix(f"{rest[-1]} ")  # "What year was it built in"
+    near = (
+        not leading
+        and "," not in placed
+        and (asks in ("what", "which", "who") or measure in {"much", "many", *_MEASURES})
+    )
+    return _turned(" ".join((auxiliary, *rest[:gap], _GAP, *rest[gap:])), near=near).replace(_GAP, placed)
+
+
+def _counted(value: str, nouns: Sequence[str], *, of: bool) -> str:
+    """The value with what it counts: "four" of "how many times a day" is "four times a day"."""
+    found = _COUNT.match(value)
+    head, behind = (found["count"], found["behind"]) if found else (value, "")
+    nouns = [*dropwhile(head.split(" ").__contains__, nouns)]
+    joint = ["of"] if of and nouns and "more" not in nouns and re.search(r"[a-z]", value) else []
+    return " ".join((head, *joint, *nouns)) + behind
 
 
 def _is_subject_start(words: Sequence[str]) -> bool:
@@ -750,9 +820,14 @@ def _is_subject_start(words: Sequence[str]) -> bool:
 
 def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[str]) -> bool:
     """True if the value is the question's subject: "who is leading the tour", "what is in the hall"."""
-    if auxiliary in ("do", "does", "did") or asks in ("when", "where", "why", "how"):
-        return False
     first = rest[0].lower()
+    if auxiliary in ("do", "does", "did"):
+        # "Who does the repairs", where no other verb can be.
+        deeds = is_plural(rest[-1]) or rest[-1].endswith("ing")
+        named = first in DETERMINERS and deeds and not any(map(is_base, rest))
+        return asks == "who" and (named or (first in PRONOUNS and not rest[1:]))
+    if asks in ("when", "where", "why", "how"):
+        return False
     participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
     return (
         participle
@@ -778,6 +853,8 @@ def _placed(question: str, value: str) -> str:
         return value if first in PREPOSITIONS | SUBORDINATORS | {"so", "due", "thanks"} else f"because of {value}"
     if not _TIMED.match(question) or first in PREPOSITIONS | ADVERBS | {_GAP, "only", "not"} or first.endswith("ly"):
         return value
+    if first in DETERMINERS - {"the", "a", "an"} and asks != "where":
+        return value  # "every Monday"
     if asks == "where":
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
     found = next(iter(amounts(value)), None)

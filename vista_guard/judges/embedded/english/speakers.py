@@ -274,11 +274,17 @@ _POINTING = word_set("this that these those there he she it they")
 _VAGUE = word_set("many some most each every both all other another several few no")
 
 
+_ONE = re.compile(r"(?P<there>there(?:'s| is| was)(?:n't| not)?) one\W*", re.IGNORECASE)
+
+
 def resolve_pronoun(statement: str, topic: PronounTopic) -> tuple[str, PronounTopic]:
     """`statement`, in its speaker's words, with its opening pronoun replaced by `topic` if it can mean nothing else.
 
     Also returns the topic for the next pronoun.
     """
+    one = _ONE.fullmatch(statement)
+    if one and topic.noun.startswith("the "):
+        return f"{one['there']} a {topic.noun.removeprefix('the ')}", NOTHING
     match = _OPENING.fullmatch(statement)
     if not match or not topic.noun:
         return statement, topic_of(statement)

@@ -125,7 +125,8 @@ _YES_NO = (
 )
 _REACTIONS = f"""{_YES_NO}, well, oh, ok, okay, hm+, ha(?:ha)*, lol, wow, right, great, cool, nice, awesome,
     perfect, interesting, thanks, thank you, hi, hello, hey, sorry, (?:good|great) question, sure thing, i see,
-    that's right, that is right, you're right, you are right"""
+    that's right, that is right, you're right, you are right, no problem, no worries,
+    don.?t worry(?: about (?:it|that))?"""
 
 _LINKS = """actually, honestly, in fact, also, plus, fun fact, so, and, but, sadly, unfortunately, luckily,
     i hear (?:you|ya), as (?:far as )?i (?:recall|remember|know)"""
@@ -152,14 +153,15 @@ SMALL_TALK = re.compile(
         _REACTIONS
         + r""", true, indeed, agreed, welcome, bye, goodbye, please,
         good (?:morning|afternoon|evening|night|day|luck|idea),
-        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries,
+        see you(?: soon| later)?, me (?:too|neither), same here, got it,
         (?:just )?(?:one|a) (?:moment|second|minute)(?: please)?, take care, my pleasure,
         you(?:'re| are) welcome, here you go, there you go, i agree, i know,
         good for you, my friend, for asking, for sharing,
         that(?:'s| is| sounds) (?:great|cool|nice|good|awesome|amazing|true|interesting|fine|funny),
         (?:it(?:'s| is) )?nice to meet you, how are you, (?:i(?:'m| am) )?(?:good|fine|great|well|doing well),
         (?:i )?hope (?:this|that|it) helps, have a (?:nice|great|good) (?:day|one|time|trip|evening|weekend),
-        let me know if .*, feel free to .*, (?:thanks|thank you) for .*, happy to help, glad (?:i could|to) help,
+        let me know if .*, feel free to (?:ask|contact|call|reach|let|get in|tell|share|write|message)\b.*,
+        (?:thanks|thank you) for .*, happy to help, glad (?:i could|to) help,
         i(?:'m| am) (?:so |very |really )?sorry, (?:i )?apologi[sz]e, very much, so much, so,
         there, you, too, again, and,
         how about you, what about you"""
@@ -187,6 +189,8 @@ TAG = re.compile(
 """Turns a statement into a question that still states it: "Paris is big, isn't it?" """
 
 EXCLAMATION = re.compile(r"(?:what an?|how (?!to\b|many\b|much\b|long\b|far\b|old\b))\b.*!", _I | re.DOTALL)
+INVITATION = re.compile(r"(?:please )?feel free to (?=\w)", _I)
+"""Permits what follows."""
 ELLIPTIC = re.compile(
     r"(?:i|you|he|she|it|they|we|that|this|there)(?: (?:actually|really|sure|definitely|certainly))?\s*"
     rf"(?:'s|'re|'m|{any_of('is, are, am, was, were, do, does, did, have, has, had, can, could, will, would, should')})"
