@@ -14,6 +14,7 @@ from pathlib import Path
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.datasets.files import fingerprint
 from vista_lab.datasets.opening import OpenedDataSet, open_dataset, reason
+from vista_lab.datasets.published.describing import PART
 from vista_lab.datasets.registry import all_datasets, find
 from vista_lab.logs.formats import Columns, named, read_log
 from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation, Task
@@ -141,6 +142,7 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
                 unlabelled=len(brought) - len(labels),
                 group="" if gold is None else gold.group,
                 places=() if gold is None else gold.places,
+                part="" if gold is None else gold.part,
             )
         )
     return tuple(lines)
@@ -163,7 +165,7 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
     Raises:
         ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
     """
-    known = all_datasets().get(data)
+    known = all_datasets().get(data.partition(PART)[0])
     if known is not None and known.answered_by and not Path(data).exists():
         raise InputError(f"{data} has questions and no answers; have an assistant answer: {known.answered_by} {data}")
     if known is None:
