@@ -103,7 +103,13 @@ def parquet(folder: Path, name: str, content: Sequence[Mapping[str, Any]]) -> Pa
 
 def faithbench(folder: Path) -> Path:
     """A batch with a sample for each label, and fourteen empty ones."""
-    notes = ([], ["Benign"], ["Questionable", "Benign"], ["Benign", "Unwanted.Instrinsic", "Unwanted"], ["Wrong"])
+    notes: tuple[list[str], ...] = (
+        [],
+        ["Benign"],
+        ["Questionable", "Benign"],
+        ["Benign", "Unwanted.Instrinsic", "Unwanted"],
+        ["Wrong"],
+    )
     samples = [
         {
             "sample_id": number,
