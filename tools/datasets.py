@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tools.markers import put_between
+from vista_lab.datasets.opening import first_of
 from vista_lab.datasets.registry import DataSet, all_datasets
 
 START, END = "<!-- datasets: written by `make docs` -->", "<!-- /datasets -->"
@@ -41,4 +42,4 @@ def _split(dataset: DataSet) -> str:
 
 
 def _files(dataset: DataSet) -> str:
-    return ", ".join(f"`{name}`" for name in dataset.files)
+    return first_of([f"`{name}`" for name in dataset.files])

@@ -60,6 +60,6 @@ def named(kind: str) -> dict[str, str]:
 
     Examples:
         >>> list(named("tables"))
-        ['vista', 'oasis', 'dad']
+        ['vista', 'sets', 'oasis', 'dad']
     """
     return {name: reference for task in additions() for name, reference in getattr(task, kind).items()}

@@ -173,6 +173,28 @@ def test_what_is_known_or_not_ours_is_none_of_these(variable: str, value: str, m
     assert Settings.load().policy == "balanced"
 
 
+@pytest.mark.parametrize("variable", ["VISTA_GUARD_CHANNEL", "VISTA_GUARD_POLICY_OVERRIDES", "vista_guard_limits"])
+def test_a_list_or_table_in_a_variable_that_is_not_json_is_named(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "Prices may change.")
+    with pytest.raises(ConfigError) as caught:
+        Settings.load()
+    assert (variable in str(caught.value), "JSON" in str(caught.value)) == (True, True)
+    assert "Prices" not in str(caught.value)  # it may be a secret
+
+
+def test_so_is_that_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_PROXY__ALLOWED_HOSTS", "guard.example")
+    with pytest.raises(ConfigError, match="VISTA_GUARD_PROXY__ALLOWED_HOSTS"):
+        ProxySettings.load(upstream="http://127.0.0.1:9/v1")
+
+
+def test_a_list_in_a_variable_is_read_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_CHANNEL", '["Prices may change."]')
+    assert Settings.load().channel == ("Prices may change.",)
+
+
 def test_every_setting_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in Settings.model_fields:
         monkeypatch.setenv(f"VISTA_GUARD_{name.upper()}", "")

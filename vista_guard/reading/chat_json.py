@@ -49,6 +49,9 @@ def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = N
         content = json.loads(text, parse_constant=parse_constant)
     except RecursionError:
         raise too_deep from None
+    opened = text.count("{") + text.count("[") if isinstance(text, str) else text.count(b"{") + text.count(b"[")
+    if opened <= MOST_LEVELS:  # it cannot be deeper than it has brackets, and most is not walked through
+        return content
     level = [content]
     for _ in range(MOST_LEVELS + 1):
         nested = [value for value in level if isinstance(value, dict | list)]

@@ -25,6 +25,7 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from vista_guard._mappings import read_mapping
@@ -191,7 +192,8 @@ class Settings(_Sources):
     """A YAML file with `name` and `facts` that the agent may take for granted."""
     channel: tuple[str, ...] = ()
     """What this chat is and can do, in sentences that the agent may say without a document: buttons, forms, languages,
-    colleagues, house notes. For example `["There is a button below to make an appointment.", "Prices may change."]`."""
+    colleagues, house notes. For example `["There is a button below to make an appointment.", "Prices may change."]`. They hold
+    in every conversation, like a persona's facts: what says otherwise is contradicted, and documents outrank them."""
     store: Literal["chroma", "memory", "pgvector", "qdrant"] | None = None
     """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server; `pgvector`, Postgres; `qdrant`; or
     `memory`, until the process ends. When not given, Chroma where it is installed or was used, else memory, with a warning."""
@@ -274,6 +276,8 @@ class Settings(_Sources):
                 raise ConfigError(f"there is no setting {name!r}{_known_names(cls, first['loc'])}") from exc
             why = first["msg"] if first["type"] != "tuple_type" else f"give a list, for example [{first['input']!r}]"
             raise ConfigError(f"setting {name} is {first['input']!r}: {why}") from exc
+        except SettingsError as exc:
+            raise ConfigError(_not_json(exc)) from None
         except (OSError, ValueError) as exc:
             raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
 
@@ -285,6 +289,16 @@ def _from_json(value: object) -> object:
         return json.loads(value)
     except ValueError:
         return value  # a message in brackets
+
+
+def _not_json(exc: SettingsError) -> str:
+    """Names the variable whose list or table could not be read, without its value, which may be a secret."""
+    value = getattr(exc.__cause__, "doc", None)  # of a JSONDecodeError
+    names = [name for name, given in os.environ.items() if given == value and name.upper().startswith(PREFIX)]
+    if not names:
+        return f"the settings in the environment cannot be read: {exc}"
+    how = """as in '["one", "two"]' or '{"name": 1}'"""
+    return f"the environment variable {names[0]} is not JSON; write a list or table there as JSON, {how}"
 
 
 def _check_environment(prefix: str, names: Iterable[str]) -> None:
@@ -360,6 +374,8 @@ class Section(BaseModel):
             settings: Self = _with_sources(cls)(**arguments)
         except ValidationError as exc:
             raise ConfigError(_problem(cls, exc)) from None  # the cause would show what was given, secrets included
+        except SettingsError as exc:
+            raise ConfigError(_not_json(exc)) from None
         except (OSError, ValueError) as exc:
             file = config_file()
             where = "environment" if file is None else f"environment or the settings file {file}"

@@ -108,13 +108,17 @@ def export(
     with exit_codes():
         from vista_lab.annotate.forms import load_form
         from vista_lab.annotate.study import Sampling, draw, draw_items, of_turns, read_run
+        from vista_lab.logs.notes import ReadingNotes
         from vista_lab.runs.plan import source_of
 
         names, shape = [name.strip() for name in annotators.split(",")], load_form(form)
         wanted = Sampling(names, _counts(sample), _labels(enrich), seed, suggestions, shape)
         if of_turns(shape):
             sources = [source_of(one, folder, log_format, columns) for one in data]
-            study = draw(sources, [read_run(one) for one in run or ()], wanted)
+            notes = ReadingNotes()
+            study = draw([source.heard(notes) for source in sources], [read_run(one) for one in run or ()], wanted)
+            for line in (*notes.unread_told(), *notes.told()):
+                typer.echo(visible(line), err=True)
             tests = [source.name for source in sources if source.test]
         else:
             study, tests = draw_items(_only_file(data, run), wanted), []

@@ -63,6 +63,8 @@ class DataSet:
     """True where turns bring no documents and are to be held against those of `vista-guard documents add`."""
     answered_by: str = ""
     """The command that has an assistant answer, where the set has questions alone."""
+    parts: Mapping[str, DataSet] = field(default_factory=dict)
+    """The set's parts, each as a data set of its own: `NAME:PART` names it."""
 
 
 BLOCK = 1 << 20

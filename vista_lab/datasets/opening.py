@@ -27,9 +27,23 @@ DATA_VARIABLE = "VISTA_GUARD_DATA"
 """Environment variable of the user's data folder."""
 SHOWN = 5
 """Unreadable rows that are kept as examples; the others are only counted."""
+NAMED_FILES = 3
+"""Files of a set that are named before the others are counted."""
 DEEPEST = 6
 """Folders below the user's that are looked into."""
 _PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d[\d.,]*\b|\b0x\w+")
+
+
+def first_of(names: Sequence[str], separator: str = ", ") -> str:
+    """The first names; the others are counted.
+
+    Examples:
+        >>> first_of(["a", "b", "c", "d", "e"])
+        'a, b, c and 2 more'
+    """
+    more = len(names) - NAMED_FILES
+    shown = separator.join(names[:NAMED_FILES])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 @dataclass(frozen=True)
@@ -196,7 +210,7 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
         origin = dataset.origins.get(name, dataset.source).replace("hf:", "huggingface.co/datasets/")
         missing.append(f"{name} is missing, to be had from {origin}")
     if missing:
-        raise InputError(f"data set {dataset.name} is incomplete in {folder.path}: {'; '.join(missing)}")
+        raise InputError(f"data set {dataset.name} is incomplete in {folder.path}: {first_of(missing, '; ')}")
     return OpenedDataSet(dataset, paths)
 
 
@@ -326,7 +340,8 @@ class Survey:
             }
             for name in dataset.files
         ]
-        facts = {name: getattr(dataset, name) for name in fields} | {"files": files, "missing": list(self.missing)}
+        facts = {name: getattr(dataset, name) for name in fields} | {"parts": [*dataset.parts], "files": files}
+        facts["missing"] = list(self.missing)
         if counts is not None:
             numbers = ("conversations", "turns", "positive", "open", "claims")
             facts |= {name: getattr(counts, name) for name in numbers}

@@ -9,6 +9,8 @@ from functools import cache
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import DataSet, Entry, sample_balanced
 from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
+from vista_lab.datasets.published.describing import PART, UNTRIED
+from vista_lab.datasets.published.describing import data_sets as published_sets
 from vista_lab.datasets.sets import (
     ais,
     begin,
@@ -19,7 +21,6 @@ from vista_lab.datasets.sets import (
     fade,
     faithdial,
     felm,
-    halueval,
     mtrag,
     rgm,
     summedits,
@@ -35,7 +36,7 @@ DISJOINT = "-disjoint"
 """Ends the name of a test set without the topics that the other model's training split has."""
 
 _GITHUB = "https://raw.githubusercontent.com"
-NOT_TRIED = "written from the publisher's description, not tried on its files"
+NOT_TRIED = UNTRIED
 _LIKE_OTHERS = "read as the others are, not tried on its file"
 _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the paper's own rows are not known"
 
@@ -49,23 +50,32 @@ def all_datasets() -> Mapping[str, DataSet]:
         'unverifiable'
     """
     every = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
-             *_dad(), *_of_tasks())  # fmt: skip
+             *_dad(), *published_sets(), *_of_tasks())  # fmt: skip
     return {dataset.name: dataset for dataset in sorted(every, key=lambda dataset: dataset.name)}
 
 
 def find(name: str) -> DataSet:
-    """The data set of a name.
+    """The data set of a name; `NAME:PART` is one of its parts.
 
     Examples:
         >>> find("begin-dev-wow").licence
         'CC BY 4.0'
+        >>> find("ragbench-test:covidqa").files
+        ('ragbench/covidqa/test-00000-of-00001.parquet',)
 
     Raises:
-        InputError: there is none; suggests similar names.
+        InputError: there is none; suggests similar names, or lists the parts.
     """
     known = all_datasets()
-    if name in known:
-        return known[name]
+    whole, colon, part = name.partition(PART)
+    if whole in known:
+        parts = known[whole].parts
+        if not colon:
+            return known[whole]
+        if part not in parts:
+            has = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
+            raise InputError(f"data set {whole} has no part {part!r}; {has}")
+        return parts[part]
     near = get_close_matches(name.lower(), known, n=3, cutoff=0.0)
     raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
 
@@ -173,18 +183,6 @@ def _talk() -> Iterator[DataSet]:
         read=vista.read,
         sample="70 of the paper's 140 conversations (113 of 227 turns, 453 of 888 claims), chosen with more abstentions "
         "and contradictions than there are",
-    )
-    yield DataSet(
-        name="halueval-dialogue",
-        title="HaluEval, dialogue",
-        source="github.com/RUCAIBox/HaluEval; Li et al. 2023",
-        licence="MIT",
-        split="all",
-        files=("dialogue_data.json",),
-        read=halueval.read,
-        test=True,
-        sample=f"both responses of each dialogue; not in the paper; {NOT_TRIED}",
-        origins={"dialogue_data.json": f"{_GITHUB}/RUCAIBox/HaluEval/main/data/dialogue_data.json"},
     )
 
 

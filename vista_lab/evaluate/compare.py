@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,11 +29,12 @@ def compare(
         typer.Argument(metavar="RUN...", help="Folders that vista-guard eval wrote, or folders of such folders."),
     ] = None,
     paper: Annotated[
-        Paper,
+        Paper | None,
         typer.Option(
-            help="Whose tables: those of VISTA; Tables 4, 5, 8 and Figure 2 of LLM-OASIS; or Tables 1 to 4 of DAD.",
+            help="Whose tables: those of VISTA; of published sets, by their own measures; Tables 4, 5, 8 and Figure 2 of "
+            "LLM-OASIS; or Tables 1 to 4 of DAD.  [default: vista, and sets]",
         ),
-    ] = "vista",
+    ] = None,
     tables: Annotated[
         str | None,
         typer.Option(
@@ -71,8 +73,11 @@ def compare(
         wanted = chosen_formats(formats, out, figures=figures)
         _check_given(runs or [], scores or [], paper)
         measured = [read_measured(folder, name) for name, folder in find_folders(runs or []).items()]
-        layouts: PaperTables = load(named("tables")[paper])
+        layouts: PaperTables = load(named("tables")[paper or "vista"])
         filled = layouts.fill(measured, None if tables is None else layouts.chosen(tables), scores or [])
+        if paper is None and tables is None:
+            own = load(named("tables")["sets"]).fill(measured, None, ()).sheets
+            filled = replace(filled, sheets=[*filled.sheets, *own])
         if errors is not None:
             _write_errors(layouts, measured, errors)
         for note in filled.empty:
@@ -82,13 +87,16 @@ def compare(
                 progress = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
                 typer.echo(f"{run.name} is not complete: {progress}; its figures are of these", err=True)
         if not filled.sheets:
-            raise InputError(
-                f"no run fills a table of --paper {paper}; --tables with a number says what that one needs"
+            says = (
+                "a run over a published set has one"
+                if paper == "sets"
+                else "--tables with a number says what that one needs"
             )
+            raise InputError(f"no run fills a table of --paper {paper or 'vista'}; {says}")
         print_or_write(filled.sheets, wanted, out, filled.draw if figures else None)
 
 
-def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: str) -> None:
+def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: str | None) -> None:
     if scores and paper != "oasis":
         raise ConfigError("--scores fills Table 8 and Figure 2 of LLM-OASIS; give --paper oasis")
     if not runs and not scores:

@@ -118,10 +118,12 @@ def _split(dataset: DataSet) -> str:
 def _count(survey: Survey) -> Iterator[str]:
     from rich.markup import escape
 
+    from vista_lab.datasets.opening import first_of
+
     counts = survey.counts
     if counts is None or survey.opened is None:
         yield from ("", "", "")
-        yield escape(f"{', '.join(survey.missing)} missing" if survey.missing else visible(survey.error or ""))
+        yield escape(f"{first_of(survey.missing)} missing" if survey.missing else visible(survey.error or ""))
         return
     yield from (f"{number:,}" for number in (counts.conversations, counts.turns, counts.skipped.total()))
     yield " ".join(digest[:SHOWN_DIGITS] for digest in survey.opened.fingerprints.values())
@@ -146,6 +148,8 @@ def _lines(survey: Survey) -> Iterator[tuple[str, str]]:
     yield "split", f"{dataset.split} (test: final figures only)" if dataset.test else dataset.split
     yield "looked for", f"turns, {dataset.task}"
     yield "sample", dataset.sample
+    if dataset.parts:
+        yield "parts", f"{', '.join(dataset.parts)}; {dataset.name}:{next(iter(dataset.parts))} is one alone"
     yield from _file_lines(survey)
     if survey.counts is not None:
         yield from _count_lines(survey)

@@ -281,12 +281,14 @@ def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
 
 
 def _tell_left_out(plan: Plan) -> None:
-    """Names the first unreadable rows, and counts conversations without a turn to judge."""
-    for row in plan.broken:
-        typer.echo(visible(f"{row.source}: {row.error}"), err=True)
-    if sum(plan.rows.skipped.values()) > len(plan.broken):
-        typer.echo("… more rows cannot be read; they are counted below", err=True)
-    if plan.silent:
+    """Names what could not be read and what a reader left out, and counts conversations without a turn to judge."""
+    from vista_lab.logs.source import UNANSWERED
+
+    for line in (*plan.notes.unread_told(), *plan.notes.told()):
+        typer.echo(visible(line), err=True)
+    for line in plan.notes.labels_told() if plan.source.is_log else ():
+        typer.echo(visible(line), err=True)
+    if plan.silent > plan.notes.omissions[UNANSWERED]:
         what = "conversation has" if plan.silent == 1 else "conversations have"
         typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
 

@@ -137,8 +137,16 @@ def open_entries(
     """
     entries = read_log(path, log_format, columns, answer)
     first = list(islice(entries, FIRST))
-    total = len(first) if len(first) < FIRST else count(path, log_format, columns)
-    return OpenedLog(total, chain(first, entries), evidence_seen(path, first))
+    rest: Entries = entries
+    if len(first) < FIRST:
+        total = len(first)
+    elif columns is None and path.is_file() and (log_format or detect(path)).parse is None:
+        # Rows that are gathered have all been read by now; a second reading would cost as much again.
+        held = list(entries)
+        total, rest = len(first) + len(held), iter(held)
+    else:
+        total = count(path, log_format, columns)
+    return OpenedLog(total, chain(first, rest), evidence_seen(path, first))
 
 
 LONG_PROMPT = 200

@@ -10,19 +10,22 @@ from vista_guard.types import Role
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 
 SHOWN = 20
-"""Most kinds of omissions, and most labels, that are told."""
+"""Most kinds of omissions, labels and unreadable entries that are told."""
 
 
 @dataclass
 class ReadingNotes:
     """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns.
 
-    `labels` counts labels with what they were taken for, such as "yes = not fine (from the column's name)".
+    `labels` counts labels with what they were taken for, such as "yes = not fine (from the column's name)". `unread` has the
+    first entries that could not be read, of `broken`.
     """
 
     omissions: Counter[str] = field(default_factory=Counter)
     firsts: dict[str, str] = field(default_factory=dict)
     labels: Counter[str] = field(default_factory=Counter)
+    unread: list[BrokenEntry] = field(default_factory=list)
+    broken: int = 0
     conversations: int = 0
     turns: int = 0
 
@@ -33,6 +36,9 @@ class ReadingNotes:
         for entry in entries:
             if isinstance(entry, LoggedConversation):
                 self._note(entry)
+            else:
+                self.broken += 1
+                self.unread += [entry] if self.broken <= SHOWN else []
             yield entry
 
     def _note(self, entry: LoggedConversation) -> None:
@@ -49,6 +55,12 @@ class ReadingNotes:
     def labels_told(self) -> list[str]:
         """A line for each label, with what it was taken for and its number, the most frequent first."""
         return [f"label {label}: {count:,}" for label, count in self.labels.most_common(SHOWN)]
+
+    def unread_told(self) -> list[str]:
+        """A line for each of the first entries that could not be read, and one for the others."""
+        lines = [f"{entry.source}: {entry.error}" for entry in self.unread]
+        rest = self.broken - len(lines)
+        return [*lines, *([f"… {rest:,} more entries cannot be read"] if rest else [])]
 
     def told(self) -> list[str]:
         """A line for each kind of omission, with its first place and its number, the most frequent first."""

@@ -58,6 +58,10 @@ CONTENTS = ("content", "parts", "text")
 """Keys of a message's content."""
 OUTCOMES = ("content", "output", "tool_result", "result", "response")
 """Keys of what a tool answered."""
+_SIMPLE = frozenset({"role", "type", "content"})
+"""Keys of a message that has nothing but its text."""
+_OF_MESSAGES = frozenset({"lc", "data", "role", "type", "parts", "message"})
+"""Keys of which every message has one."""
 
 
 def decode_json(value: object) -> object:
@@ -72,6 +76,8 @@ def decode_json(value: object) -> object:
 
 def decode(value: object) -> object:
     """As `decode_json`, and mappings as Python prints them, which some tracers store."""
+    if not isinstance(value, str):
+        return value
     value = decode_json(value)
     if isinstance(value, str) and value.startswith(("{'", "[{'")):
         try:
@@ -204,6 +210,8 @@ def _first(items: object) -> object:
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
     for whole in WHOLES:
         inner = content.get(whole)
+        if inner is None:
+            continue
         if whole in FIRST_ONLY:
             inner = _first(decode_json(inner))
         if inner and (messages := _messages(_first(inner) if whole == "generations" else inner, role, keys)):
@@ -212,7 +220,7 @@ def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> l
         return _messages(content.get("kwargs"), role, keys) or _messages(_first(content["args"]), role, keys)
     past = next((_messages(content[key], "user", QUESTIONS) for key in HISTORIES if content.get(key)), [])
     for key in keys:
-        if messages := _messages(content.get(key), role, keys):
+        if key in content and (messages := _messages(content[key], role, keys)):
             return [*past, *messages]
     values = [value for value in content.values() if isinstance(value, str) and value.strip()]
     return [*past, {"role": role, "content": values[0]}] if len(content) == 1 and values else []
@@ -229,6 +237,8 @@ def _beside(content: Mapping[str, Any]) -> list[Message]:
 
 def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
     """Reads one message, by its role or LangChain's type, and tool results in it; None for another mapping."""
+    if content.keys().isdisjoint(_OF_MESSAGES):
+        return None
     if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
         path = content.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
@@ -255,6 +265,8 @@ def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
 
 def plain(content: Mapping[str, Any], role: str) -> list[Message]:
     """A message in OpenAI's format, after the tool results that are parts of it. Definitions of tools are none."""
+    if role != "tool" and content.keys() <= _SIMPLE and isinstance(content.get("content"), str):
+        return [{"role": role, "content": content["content"]}]
     fields = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
     extra = content.get("additional_kwargs")
     if "tool_calls" not in fields and isinstance(extra, Mapping) and extra.get("tool_calls"):

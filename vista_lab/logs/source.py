@@ -187,6 +187,8 @@ class TurnGold:
     intervals resample whole groups. If empty, its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences, if the data set judges those; the whole turn stays their context."""
+    part: str = field(default="", repr=False)
+    """The part of the data set that the turn is of, if its tables show parts: a task, a source, a domain."""
     why: str = field(default="", compare=False, repr=False)
     """What says that the label means `positive`, if its word alone doesn't."""
 
@@ -212,6 +214,8 @@ class Task(StrEnum):
     """Some claim is CONTRADICTED (Table 5)."""
     ABSTAINS = "abstains"
     """Some claim is an ABSTENTION (Tables 20 and 21)."""
+    UNSUPPORTED = "unsupported"
+    """Some claim is LACKING_EVIDENCE or CONTRADICTED: opinions and abstentions are no hallucination (RAGTruth, FaithBench)."""
     DELIVERS = "delivers"
     """Not what turns are found by: questions without answers, whose facts an assistant is to deliver (KnowMT-Bench)."""
 

@@ -126,8 +126,9 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
             traces[span.trace][span.id] = span
     threads: dict[str, list[Exchange]] = defaultdict(list)
     unread: dict[str, BrokenSpan] = {}
-    for identity, trace in traces.items():
-        exchange = _exchange(list(trace.values()))
+    for identity in list(traces):
+        # A trace's spans are let go once its exchange is read: logs are long.
+        exchange = _exchange(list(traces.pop(identity).values()))
         if isinstance(exchange, BrokenEntry):
             yield exchange
             continue
@@ -147,9 +148,10 @@ def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversati
     timeless = [exchange for exchange in exchanges if exchange.start is None]
     if timeless and len(exchanges) > 1:
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
-    messages: list[Message] = []
+    said: list[_Said] = []
     for one in sorted(exchanges, key=lambda it: it.start or _FIRST):
-        messages = _continue_thread(_continue_thread(messages, one.asked), one.answered)
+        said = _continue_thread(_continue_thread(said, one.asked), one.answered)
+    messages = [one.message for one in said]
     first = min(exchanges, key=lambda it: it.line or 0)
     try:
         omissions = [omission for exchange in exchanges for omission in exchange.omissions]
@@ -240,12 +242,26 @@ def _told_by_tools(messages: Sequence[Message]) -> list[str]:
     return [message_text(one) for one in messages[asked + 1 :] if one["role"] == "tool"]
 
 
-def _continue_thread(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:
-    """Appends the new messages to `past`: each call often repeats the past, or its end, without its tool messages."""
-    known = {_key(message) for message in past if message["role"] == "system"}
-    systems = [message for message in new if message["role"] == "system" and _key(message) not in known]
-    rest = [message for message in new if message["role"] != "system"]
-    before, after = ([_key(message) for message in part if _is_spoken(message)] for part in (past, rest))
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message with its key, which long threads compare often, and whether it is a person's or a model's text."""
+
+    message: Message
+    key: tuple[str, str, str]
+    spoken: bool
+
+    @property
+    def system(self) -> bool:
+        return bool(self.message["role"] == "system")
+
+
+def _continue_thread(past: Sequence[_Said], messages: Iterable[Message]) -> list[_Said]:
+    """Appends the messages to `past`: each call often repeats the past, or its end, without its tool messages."""
+    new = [_Said(message, key := _key(message), _is_spoken_key(key)) for message in messages]
+    known = {one.key for one in past if one.system}
+    systems = [one for one in new if one.system and one.key not in known]
+    rest = [one for one in new if not one.system]
+    before, after = ([one.key for one in part if one.spoken] for part in (past, rest))
     inside = next(
         (at for at in range(1, len(after) - len(before)) if before and after[at : at + len(before)] == before), 0
     )
@@ -256,17 +272,22 @@ def _continue_thread(past: Sequence[Message], new: Sequence[Message]) -> list[Me
     return [*past, *systems, *_split(rest, repeated)[1]]
 
 
-def _split(messages: Sequence[Message], spoken: int) -> tuple[list[Message], list[Message]]:
+def _split(said: Sequence[_Said], spoken: int) -> tuple[list[_Said], list[_Said]]:
     """Splits after `spoken` messages with text; messages between them and the next one go to the second part."""
     if not spoken:
-        return [], list(messages)
-    places = [index for index, message in enumerate(messages) if _is_spoken(message)]
+        return [], list(said)
+    places = [index for index, one in enumerate(said) if one.spoken]
     end = places[spoken - 1] + 1
-    return list(messages[:end]), list(messages[end:])
+    return list(said[:end]), list(said[end:])
 
 
 def _is_spoken(message: Message) -> bool:
-    return message["role"] in ("user", "assistant") and bool(message_text(message).strip())
+    return _is_spoken_key(_key(message))
+
+
+def _is_spoken_key(key: tuple[str, str, str]) -> bool:
+    role, text, _ = key
+    return role in ("user", "assistant") and bool(text)
 
 
 def _key(message: Message) -> tuple[str, str, str]:

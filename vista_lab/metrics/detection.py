@@ -33,6 +33,7 @@ UNSAFE = frozenset({Label.LACKING_EVIDENCE, Label.CONTRADICTED})
 
 _OF_TASK = {
     Task.UNVERIFIABLE: UNVERIFIABLE,
+    Task.UNSUPPORTED: UNSAFE,
     Task.CONTRADICTS: frozenset({Label.CONTRADICTED}),
     Task.ABSTAINS: frozenset({Label.ABSTENTION}),
 }

@@ -137,10 +137,12 @@ class GoldLine(_Line):
     """Cluster that the turn was sampled with; empty for its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences in the turn."""
+    part: str = ""
+    """The data set's part that the turn is of, such as a task; empty if it has none."""
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_empty(write(self), "group", "places")
+        return _without_empty(write(self), "group", "places", "part")
 
     @property
     def drawn_with(self) -> str:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.datasets.files import fingerprint
 from vista_lab.datasets.opening import OpenedDataSet, open_dataset, reason
+from vista_lab.datasets.published.describing import PART
 from vista_lab.datasets.registry import all_datasets, find
 from vista_lab.logs.formats import Columns, named, read_log
+from vista_lab.logs.notes import ReadingNotes
 from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation, Task
 from vista_lab.runs.folder import GoldLine, Rows
 from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
@@ -24,8 +26,6 @@ from vista_lab.systems.baselines import fit
 REASONS = 50
 """Most reasons for skipped rows in a manifest; further ones are counted together."""
 MORE = "other reasons"
-NAMED = 20
-"""Most unreadable rows that are named one by one."""
 LOG = "log"
 """Split of a log, which has none."""
 
@@ -47,6 +47,10 @@ class Source:
     retrieves: bool = False
     """True if turns without documents are checked against those of `vista-guard documents add`, as in every log."""
 
+    def heard(self, notes: ReadingNotes) -> Source:
+        """The same source, which takes notes while it is read."""
+        return replace(self, read=lambda: notes.listening(self.read()))
+
     @property
     def is_log(self) -> bool:
         """True for a user's own log, False for a data set with a split."""
@@ -55,14 +59,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Plan:
-    """The turns that a run will judge. `gold` has a line for each turn to be reported, `broken` the first unreadable rows."""
+    """The turns that a run will judge. `gold` has a line for each turn to be reported."""
 
     source: Source
     rows: Rows
     gold: tuple[GoldLine, ...]
-    broken: tuple[BrokenEntry, ...] = ()
     silent: int = 0
     """Readable conversations without a turn to judge."""
+    notes: ReadingNotes = field(default_factory=ReadingNotes)
+    """What the reader could not read, left out, and took labels for."""
 
     def entries(self) -> Iterator[LoggedConversation]:
         """The chosen conversations, in their order."""
@@ -79,13 +84,12 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
     smaller one. Raises InputError if two conversations have the same id, or nothing is left to judge.
     """
     skipped: Counter[str] = Counter()
-    broken: list[BrokenEntry] = []
+    notes = ReadingNotes()
     turns: dict[str, tuple[GoldLine, ...]] = {}
     grounded: dict[str, int] = {}
     silent = 0
-    for entry in source.read():
+    for entry in source.heard(notes).read():
         if isinstance(entry, BrokenEntry):
-            broken += [entry] if len(broken) < NAMED else []
             why = reason(entry.error)
             skipped[why if why in skipped or len(skipped) < REASONS else MORE] += 1
             continue
@@ -99,7 +103,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         else:
             silent += 1
     if not turns:
-        raise InputError(_why_empty(source, claims, skipped, broken))
+        raise InputError(_why_empty(source, claims, skipped, notes.unread))
     chosen = sample_names(tuple(turns), limit, seed)
     gold = tuple(line for name in chosen for line in turns[name])
     rows = Rows(
@@ -114,7 +118,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         sample=source.sample,
         grounded=sum(grounded[name] for name in chosen) if any(line.group for line in gold) else None,
     )
-    return Plan(source, rows, gold, tuple(broken), silent)
+    return Plan(source, rows, gold, silent, notes)
 
 
 def sample_names(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
@@ -141,6 +145,7 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
                 unlabelled=len(brought) - len(labels),
                 group="" if gold is None else gold.group,
                 places=() if gold is None else gold.places,
+                part="" if gold is None else gold.part,
             )
         )
     return tuple(lines)
@@ -163,7 +168,7 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
     Raises:
         ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
     """
-    known = all_datasets().get(data)
+    known = all_datasets().get(data.partition(PART)[0])
     if known is not None and known.answered_by and not Path(data).exists():
         raise InputError(f"{data} has questions and no answers; have an assistant answer: {known.answered_by} {data}")
     if known is None:

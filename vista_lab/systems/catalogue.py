@@ -24,7 +24,7 @@ from vista_lab.systems.protocol import with_cost
 from vista_lab.systems.recipes import Ablated, Order, SystemRecipe, build
 from vista_lab.systems.turn_judges import FActScore, LLMJudge
 
-_UNVERIFIABLE = frozenset({Task.UNVERIFIABLE})
+_SUPPORT = frozenset({Task.UNVERIFIABLE, Task.UNSUPPORTED})
 
 
 def make_system(
@@ -133,7 +133,7 @@ _FACT_CHECK = SystemRecipe(
     partial(_fact_check, evidence=False),
     knowledge=False,
     whole_turns=True,
-    tasks=_UNVERIFIABLE,
+    tasks=_SUPPORT,
     options=tuple(FACT_CHECK),
     defaults=FACT_CHECK,
 )
@@ -146,9 +146,9 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
     "no-ac+ctx": SystemRecipe(lambda order: order.judge(), context="full", knowledge=False),
     "no-history": SystemRecipe(lambda order: Ablated(order.judge(), history=False)),
     "zero-shot": SystemRecipe(lambda order: order.model(_zero_shot)),
-    "factscore": SystemRecipe(lambda order: order.model(FActScore), knowledge=False, tasks=_UNVERIFIABLE),
+    "factscore": SystemRecipe(lambda order: order.model(FActScore), knowledge=False, tasks=_SUPPORT),
     "factscore+split": SystemRecipe(
-        lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_UNVERIFIABLE
+        lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_SUPPORT
     ),
     "llm-judge": _WHOLE_TURNS(lambda order: order.model(partial(LLMJudge, task=order.task))),
     "fact-check": _FACT_CHECK,
@@ -158,7 +158,7 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
         _overlap,
         knowledge=False,
         asks_judge=False,
-        tasks=_UNVERIFIABLE,
+        tasks=_SUPPORT,
         options=("threshold", "source", "fitted on"),
         defaults={"threshold": str(THRESHOLD), "source": "half of the words, fitted on nothing"},
     ),

@@ -107,6 +107,7 @@ def with_cost(settings: Mapping[str, Any], max_cost: float | None) -> dict[str, 
 
 POSITIVE: Mapping[Task, Label] = {
     Task.UNVERIFIABLE: Label.LACKING_EVIDENCE,
+    Task.UNSUPPORTED: Label.LACKING_EVIDENCE,
     Task.CONTRADICTS: Label.CONTRADICTED,
     Task.ABSTAINS: Label.ABSTENTION,
 }

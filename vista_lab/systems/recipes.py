@@ -349,7 +349,7 @@ def _check(
     recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], guard_settings: Mapping[str, Any]
 ) -> None:
     if recipe.tasks and task not in recipe.tasks:
-        tasks = " or ".join(recipe.tasks)
+        tasks = " or ".join(sorted(recipe.tasks))
         raise ConfigError(
             f"system {name} detects turns that are {tasks}, not the task {str(task)!r}; choose another system"
         )

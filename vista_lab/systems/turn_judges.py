@@ -125,6 +125,7 @@ class Question:
 
 QUESTIONS: Mapping[Task, Question] = {
     Task.UNVERIFIABLE: Question("faithfulness", "faithful", "hallucinated"),
+    Task.UNSUPPORTED: Question("faithfulness", "faithful", "hallucinated"),
     Task.CONTRADICTS: Question("consistency", "consistent", "contradictory"),
     Task.ABSTAINS: Question("response", "answered", "abstained"),
 }
@@ -201,7 +202,9 @@ class LLMJudge(WholeTurnJudge):
     def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
         # A fused prompt has the same slots: documents, history and turn.
-        file = read_prompt(LLM_JUDGE_PROMPTS / f"{task}.txt", "fused", examples=False)
+        # Both tasks ask whether the documents carry the turn; they differ in what opinions and abstentions count as.
+        asked = Task.UNVERIFIABLE if task is Task.UNSUPPORTED else task
+        file = read_prompt(LLM_JUDGE_PROMPTS / f"{asked}.txt", "fused", examples=False)
         self._task = task
         self._question = QUESTIONS[task]
         super().__init__(model, options, file, f"llm-judge-{task}", self._question.schema)

@@ -138,6 +138,22 @@ def _the_dashboards_way(told: dict[str, object]) -> None:
     assert (code, Path("risk.json").is_file()) == (0, True), err
 
 
+def test_what_a_log_s_reader_left_out_is_told(tmp_path: Path) -> None:
+    log, sheets = tmp_path / "log.jsonl", tmp_path / "sheets"
+    seen = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": "https://example.org/m.png"}},
+    ]
+    shown = {"id": "a", "messages": [{"role": "user", "content": seen}, {"role": "assistant", "content": "A mill."}]}
+    log.write_text(json.dumps(shown) + "\n{cut off\n", encoding="utf-8")
+    assert run("eval", str(log), "--system", "overlap", "--out", str(tmp_path / "run"))[0] == 2  # a line is unreadable
+    asked = ("annotations", "export", str(log), "--run", str(tmp_path / "run"), "--annotators", "ada")
+    code, _, err = run(*asked, "--sheets", "tsv", "--out", str(sheets))
+    assert code == 0
+    assert f"{log} line 2: is not JSON" in err
+    assert "'image_url', keys image_url: conversation a (line 1), message 0" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

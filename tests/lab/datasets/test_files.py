@@ -12,7 +12,8 @@ import pytest
 from tests.lab.datasets import rows
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import Row, fingerprint, json_object, json_rows, table_rows, whole
-from vista_lab.datasets.sets import begin, halueval
+from vista_lab.datasets.registry import find
+from vista_lab.datasets.sets import begin
 from vista_lab.logs.formats import BrokenEntry
 
 
@@ -73,7 +74,7 @@ def test_lines_that_are_no_rows_are_named_and_the_others_read(tmp_path: Path) ->
     )
     content = "\n".join((good, *broken, good)).encode() + b'\n{"knowledge": "caf\xe9"}\n'
     file = rows.write(tmp_path / "d.json", content)
-    entries = list(halueval.read([file]))
+    entries = list(find("halueval-dialogue").read([file]))
     assert [(one.source, one.error) for one in entries if isinstance(one, BrokenEntry)] == [
         (f"{file} line 2", "is not JSON: Invalid control character at: line 1 column 23 (char 22)"),
         (f"{file} line 3", "is '[1]'; expected a mapping"),

@@ -20,7 +20,6 @@ from vista_lab.datasets.sets import (
     dialfact,
     fade,
     faithdial,
-    halueval,
     mtrag,
     rgm,
     summedits,
@@ -305,24 +304,3 @@ def test_mtrags_human_evaluation_goes_by_the_median(tmp_path: Path) -> None:
     other = rows.write(tmp_path / "RAG.json", json.dumps({**rows.HUMAN, "metrics": rows.HUMAN["metrics"][:1]}))
     with pytest.raises(InputError, match="faithfulness"):
         list(mtrag.read_human([other]))
-
-
-def test_halueval_gives_both_responses(tmp_path: Path) -> None:
-    strange = {**rows.HALUEVAL, "dialogue_history": "Bridges? [Human]: yes"}
-    file = rows.lines(tmp_path / "dialogue_data.json", rows.HALUEVAL, strange)
-    right, made_up, broken = halueval.read([file])
-    history = (user("I like bridges."), assistant("So do I."), user("Who built the Halm bridge?"))
-    known = "Ada Vale built the Halm bridge."
-    assert right == logged(
-        "halueval-1-right", *history, told("Ada Vale did.", known), gold=TurnGold("right", False), line=1
-    )
-    assert made_up == logged(
-        "halueval-1-hallucinated",
-        *history,
-        told("Otto Berg did.", known),
-        gold=TurnGold("hallucinated", True),
-        line=1,
-    )
-    assert errors([broken]) == [
-        ("dialogue_data.json line 2", "dialogue_history begins with 'Bridges?'; expected [Human]: or [Assistant]:")
-    ]

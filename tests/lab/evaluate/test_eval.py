@@ -79,11 +79,21 @@ def test_choices_are_those_of_the_evaluation() -> None:
 def test_what_is_left_out_or_changes_nothing_is_told(tmp_path: Path) -> None:
     log = mills(tmp_path / "mills.jsonl", 2)
     asked = {"id": "asked", "messages": [{"role": "user", "content": "Is anybody there?"}]}
-    log.write_text(log.read_text(encoding="utf-8") + json.dumps(asked) + "\n", encoding="utf-8")
+    seen = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": "https://example.org/m.png"}},
+    ]
+    shown = {
+        "id": "shown",
+        "messages": [{"role": "user", "content": seen}, {"role": "assistant", "content": "A mill."}],
+    }
+    more = "".join(json.dumps(one) + "\n" for one in (asked, shown))
+    log.write_text(log.read_text(encoding="utf-8") + more, encoding="utf-8")
     done = evaluate(log, "--system", "overlap", "--judge", "embedded", "--out", tmp_path / "run")
     assert done.exit_code == 0
     assert "overlap asks no judge: --judge embedded changes nothing\n" in done.stderr
-    assert "1 conversation has no turn to judge\n" in done.stderr
+    assert "there is no assistant turn to judge: conversation asked (line 3)\n" in done.stderr
+    assert "'image_url', keys image_url: conversation shown (line 4), message 0" in done.stderr
 
 
 def test_a_baseline_is_fitted_on_another_set_than_it_measures(begin: Path, tmp_path: Path) -> None:
@@ -192,7 +202,7 @@ def test_lines_of_a_log_that_cannot_be_read_are_named_and_lead_to_exit_code_2(tm
     assert done.exit_code == 2
     assert told[0].startswith(f"{log} line 3: is not JSON: ")
     assert told[1].startswith(f"{log} line 4: is not a chat")
-    assert (len(told), told[20]) == (21, "… more rows cannot be read; they are counted below")
+    assert (len(told), told[20]) == (21, "… 6 more entries cannot be read")
     assert {("rows that could not be read", "26"), ("with a report", "4")} <= cells(done.stdout)
 
 

@@ -174,11 +174,9 @@ def _documents(kind: Kind, output: object) -> list[object]:
 
 def _unquote(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Decodes a row of a CSV that Langfuse's pages export: each cell is JSON, so an id is `"t1"` with its quotes."""
-    return (
-        {key: _unquote_cell(cell) for key, cell in row.items()}
-        if _unquote_cell(row.get("id")) != row.get("id")
-        else row
-    )
+    identity = row.get("id")
+    quoted = isinstance(identity, str) and identity[:1] == '"' and _unquote_cell(identity) != identity
+    return {key: _unquote_cell(cell) for key, cell in row.items()} if quoted else row
 
 
 def _unquote_cell(cell: Any) -> Any:
