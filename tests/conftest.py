@@ -16,6 +16,7 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+from tests.pace import PATIENCE_S
 from vista_guard import Guard, Persona
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.memory import MemoryKnowledge
@@ -166,8 +167,9 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report is stored when `write` returns, however slow the machine; tests of a late database go without."""
-    monkeypatch.setattr("vista_guard.stores.reports.store.PATIENCE_S", 60.0)
+    """A report is stored when `write` or `aclose` returns, however slow the machine; tests of a late database turn it off."""
+    for name in ("PATIENCE_S", "_OPENING_S", "_CLOSING_S"):
+        monkeypatch.setattr(f"vista_guard.stores.reports.store.{name}", PATIENCE_S)
 
 
 def guard_with(judge: ScriptedJudge, knowledge: MemoryKnowledge, policy: str = "balanced", **more: object) -> Guard:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tests.blocked import ROOT
 from tests.dashboard.browser import chromium
 from tests.proxy.serving import chunks, document, proxy, said
+from tests.raising import raises
 from vista_guard import Action, ConfigError, Document, Guard, JudgeError, Label, TurnReport
 from vista_guard.cli.render import _STYLE as VERIFIED_STYLE
 from vista_guard.judges.embedded import EmbeddedJudge
@@ -164,7 +165,7 @@ def test_the_proxy(spoken: Spoken) -> None:
 @EACH
 async def test_the_embedded_judge_names_what_it_does_not_read(spoken: Spoken) -> None:
     judge = EmbeddedJudge.load(OnnxEmbedder())
-    with pytest.raises(JudgeError, match=spoken.name):
+    with raises(JudgeError, spoken.name):
         await judge.decompose(assistant(spoken.turn), ())
 
 
@@ -204,7 +205,7 @@ def test_the_embedded_judge_with_a_multilingual_verifier(spoken: Spoken) -> None
 
 def test_the_shipped_verifier_is_not_multilingual() -> None:
     for named in (None, "shipped"):
-        with pytest.raises(ConfigError, match=r"verifier_options\.multilingual is true.*Set verifier to a model"):
+        with raises(ConfigError, "verifier_options.multilingual", "verifier"):
             Guard.from_settings(verifier=named, verifier_options={"multilingual": True}, store="memory")
 
 

@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests.raising import raises
 from vista_guard._listening import listening, stop_signals
 from vista_guard.errors import ConfigError
 
@@ -16,7 +17,7 @@ def test_an_address_in_use_is_named() -> None:
         first.listen()
         port = first.getsockname()[1]
         with (
-            pytest.raises(ConfigError, match=rf"127\.0\.0\.1 port {port}.*Choose another"),
+            raises(ConfigError, "127.0.0.1", port),
             listening("127.0.0.1", port, "Choose another"),
         ):
             pass
@@ -27,7 +28,7 @@ def test_a_machine_without_the_address_family_says_so(monkeypatch: pytest.Monkey
         raise OSError(97, "Address family not supported by protocol")
 
     monkeypatch.setattr(socket, "socket", refuse)
-    with pytest.raises(ConfigError, match="family not supported"), listening("[::1]", 0, "Choose another"):
+    with raises(ConfigError, "family"), listening("[::1]", 0, "Choose another"):
         pass
 
 

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import vista_guard
+from tests.raising import raises
 from vista_guard import protocols
 
 VENDORS = (
@@ -68,7 +67,7 @@ def test_authors_need_no_inner_module() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'vista_guard' has no attribute 'Gard'"):
+    with raises(AttributeError, "vista_guard", "Gard"):
         _ = vista_guard.Gard
 
 

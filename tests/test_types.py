@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tests.policy.test_presets import finding, unchecked
 from tests.policy.test_scoring import report
+from tests.raising import raises
 from vista_guard import Action, ConfigError, Label, Persona, Span, TurnReport
 from vista_guard.reading.files import read_persona
 from vista_guard.types import DraftSpan
@@ -87,7 +88,7 @@ def test_a_claim_is_drawn_in_what_was_delivered() -> None:
 
 
 def test_a_span_that_ends_before_it_starts_is_refused() -> None:
-    with pytest.raises(ValidationError, match="span ends at 2, before its start 5"):
+    with raises(ValidationError, "span", "2", "5"):
         Span(start=5, end=2)
 
 
@@ -98,19 +99,19 @@ def test_an_edited_persona_is_another_one() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"persona file .*guide.yaml cannot be read"),
-        ("name: [", r"cannot be read: while parsing"),
-        ("- a", r"it holds list; expected a mapping of names to values. Give a YAML file with name and facts"),
-        ("facts: [x]\nname: a\nfacts: [y]", r"facts stands there twice"),
-        ("facts: [x]", r"name: Field required. It needs name and a list of facts"),
-        ("name: a\nfacts: x", r"facts: Input should be a valid tuple"),
+        (None, ("persona", "guide.yaml")),
+        ("name: [", ()),
+        ("- a", ("list",)),
+        ("facts: [x]\nname: a\nfacts: [y]", ("facts",)),
+        ("facts: [x]", ("list", "facts")),
+        ("name: a\nfacts: x", ("facts", "tuple")),
     ],
 )
-def test_a_wrong_persona_file_is_named(content: str | None, message: str, tmp_path: Path) -> None:
+def test_a_wrong_persona_file_is_named(content: str | None, message: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "guide.yaml"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(ConfigError, match=message):
+    with raises(ConfigError, *message):
         read_persona(file)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import (
     Check,
     Claim,
@@ -164,9 +165,9 @@ async def test_a_run_of_other_making_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     await results(KNOWN[0], out=out)
     other = PieceManifest("words 2", {"passages": "3"}, {"text": "t"})
-    with pytest.raises(ConfigError, match="judge words 1 instead of words 2"):
+    with raises(ConfigError, "judge", "1", "2"):
         async for _ in verify(await guard(), [Document(id="text", text=KNOWN[0])], other, out=out):
             pass
     (tmp_path / "out.jsonl.run.json").unlink()
-    with pytest.raises(ConfigError, match=r"run\.json"):
+    with raises(ConfigError, "run.json"):
         await results(KNOWN[0], out=out)

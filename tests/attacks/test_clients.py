@@ -6,14 +6,16 @@ import json
 import logging
 import selectors
 import socket
-import time
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import Any
 
 import httpx2
 import pytest
 
+from tests.pace import PATIENCE_S, until
 from tests.proxy.serving import ASKED, TRUTH, Served, proxy, serving
 from vista_guard import Guard
 from vista_guard.cli.serve import close_on_unread
@@ -28,8 +30,8 @@ LOCAL = b"127.0.0.1"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    """A proxy with few places and little patience."""
-    limits: dict[str, Any] = {"streams_per_client": PLACES, "body_timeout_s": 1.0, "max_body_bytes": 200_000}
+    """A proxy with few places."""
+    limits: dict[str, Any] = {"streams_per_client": PLACES, "body_timeout_s": PATIENCE_S, "max_body_bytes": 200_000}
     with ScriptedChatServer(lambda _: TRUTH) as upstream, proxy(upstream, **limits) as running:
         yield running
 
@@ -40,11 +42,9 @@ def still_there(served: Served, caplog: pytest.LogCaptureFixture) -> Iterator[No
     with caplog.at_level(logging.WARNING):
         yield
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
-    assert httpx2.get(f"{served.url}/healthz", timeout=60).status_code == 200
-    deadline = time.monotonic() + 60
-    while (status := asked(served)) == 429 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert status == 200
+    assert httpx2.get(f"{served.url}/healthz", timeout=PATIENCE_S).status_code == 200
+    until(lambda: asked(served) != 429)
+    assert asked(served) == 200
 
 
 def asked(served: Served) -> int:
@@ -62,10 +62,10 @@ def request(body: bytes, *headers: bytes, path: bytes = b"/v1/chat/completions",
     return b"\r\n".join([b"POST %s HTTP/1.1" % path, *fields, b"connection: close", b"", body])
 
 
-def answer(served: Served, sent: bytes, seconds: float = 60) -> tuple[int, dict[str, object]]:
+def answer(served: Served, sent: bytes) -> tuple[int, dict[str, object]]:
     """Status and body of what comes back; 0 when the connection was closed without a word."""
     url = httpx2.URL(served.url)
-    with socket.create_connection((url.host, url.port or 80), timeout=seconds) as connection:
+    with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) as connection:
         received = b""
         try:
             connection.sendall(sent)
@@ -157,7 +157,7 @@ def test_a_socket_is_refused(served: Served, path: bytes) -> None:
             b"\r\n",
         ]
     )
-    status, told = answer(served, upgrade, seconds=3)
+    status, told = answer(served, upgrade)
     assert (status, "judges no WebSocket" in str(told)) == (403, True)
 
 
@@ -208,7 +208,11 @@ def test_a_huge_body_is_refused(served: Served, declared: bool) -> None:
     ids=["nothing", "half", "chunks without end", "half a chunk"],
 )
 def test_a_body_that_never_ends_is_given_up(served: Served, sent: bytes) -> None:
-    assert answer(served, sent)[0] in (0, 400, 408)
+    with ThreadPoolExecutor(1) as client:
+        waiting = client.submit(answer, served, sent)
+        while not wait([waiting], 0.05).done:
+            served.clock.turn(PATIENCE_S)
+    assert waiting.result()[0] in (0, 400, 408)
 
 
 @pytest.mark.parametrize(
@@ -268,22 +272,22 @@ def test_whoever_leaves_early_frees_the_place(served: Served, part: float, strea
     sent = request(chat(stream=stream))
     url = httpx2.URL(served.url)
     for _ in range(2 * PLACES):
-        with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
+        with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) as connection:
             connection.sendall(sent[: int(len(sent) * part)])
 
 
 def test_a_flood_is_refused_over_the_limit() -> None:  # another proxy, with more patience than this test
     half = request(chat()[:10], length=len(chat()))
-    limits: dict[str, Any] = {"streams_per_client": PLACES, "body_timeout_s": 600.0}
+    limits: dict[str, Any] = {"streams_per_client": PLACES, "body_timeout_s": 3600.0}
     with ScriptedChatServer(lambda _: TRUTH) as upstream, proxy(upstream, **limits) as flooded, ExitStack() as opened:
         url, refused = httpx2.URL(flooded.url), selectors.DefaultSelector()
         for _ in range(3 * PLACES):
-            connection = opened.enter_context(socket.create_connection((url.host, url.port or 80), timeout=60))
+            connection = opened.enter_context(socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S))
             connection.sendall(half)
             refused.register(connection, selectors.EVENT_READ)
         statuses = list[int]()
         while len(statuses) < 2 * PLACES:
-            ready = refused.select(60)
+            ready = refused.select(PATIENCE_S)
             assert ready, "nobody was refused"
             for key, _ in ready:
                 statuses.append(int(key.fileobj.recv(65_536).split()[1]))  # type: ignore[union-attr]
@@ -294,10 +298,11 @@ def test_a_flood_is_refused_over_the_limit() -> None:  # another proxy, with mor
 
 def test_slow_readers_stop_nobody(served: Served) -> None:
     url = httpx2.URL(served.url)
-    slow = [socket.create_connection((url.host, url.port or 80), timeout=60) for _ in range(PLACES - 1)]
+    slow = [socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) for _ in range(PLACES - 1)]
+    before = len(served.judge.asked)
     for connection in slow:
         connection.sendall(request(chat(stream=True)))
-    time.sleep(1.5)
+    until(lambda: len(served.judge.asked) >= before + len(slow))
     assert asked(served) == 200
     for connection in slow:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
@@ -305,10 +310,11 @@ def test_slow_readers_stop_nobody(served: Served) -> None:
 
 
 def test_whoever_never_reads_loses_the_connection() -> None:  # another proxy, with one place
-    pieces = iter([400])
+    pieces, begun = iter([400]), threading.Event()
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
+            begun.set()
             await send(
                 {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]}
             )
@@ -327,10 +333,5 @@ def test_whoever_never_reads_loses_the_connection() -> None:  # another proxy, w
             stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             stuck.connect((httpx2.URL(url).host, httpx2.URL(url).port or 80))
             stuck.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-            statuses = [0]
-            deadline = time.monotonic() + 60
-            while statuses[-1] != 200 and time.monotonic() < deadline:
-                time.sleep(0.1)
-                statuses.append(httpx2.get(f"{url}/v1/models", timeout=60).status_code)
-    assert statuses[1] == 429, "the client that does not read holds the only place"
-    assert statuses[-1] == 200, "it was never freed"
+            assert begun.wait(PATIENCE_S)  # it holds the only place
+            until(lambda: httpx2.get(f"{url}/v1/models", timeout=PATIENCE_S).status_code == 200)

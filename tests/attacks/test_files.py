@@ -8,7 +8,6 @@ import random
 import signal
 import socket
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -17,6 +16,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
+from tests.pace import lines_run
+from tests.raising import raises
 from tests.reading.test_files import pdf
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
@@ -244,9 +245,9 @@ def test_a_machine_that_is_busy_with_other_things_loses_no_file(
     tmp_path: Path, paused: Callable[[FileReader, float], None]
 ) -> None:
     (tmp_path / "good.pdf").write_bytes(pdf(GOOD))
-    with FileReader(seconds=2.0) as reader:
+    with FileReader(seconds=5.0) as reader:
         reader._start()
-        paused(reader, 2.5)
+        paused(reader, 6.0)
         read = _read(reader, DocumentFile(tmp_path / "good.pdf", "good.pdf"))
     assert isinstance(read, Document), read
     assert read.text == GOOD
@@ -257,30 +258,21 @@ def test_processor_time_has_a_limit_and_waiting_has_another(
 ) -> None:
     (tmp_path / "busy.html").write_text(BUSY)
     (tmp_path / "good.txt").write_text(GOOD)
-    with FileReader(seconds=0.2, patience=300) as reader:
-        with pytest.raises(InputError, match=r"more than 0\.2 s of processor time"):
-            reader.read(DocumentFile(tmp_path / "busy.html", "busy.html"))
-        assert isinstance(_read(reader, DocumentFile(tmp_path / "good.txt", "good.txt")), Document)
+    with FileReader(seconds=0.5, patience=300) as reader, raises(InputError, "0.5"):
+        reader.read(DocumentFile(tmp_path / "busy.html", "busy.html"))
     with FileReader(patience=0.3) as reader:
         reader._start()
         paused(reader, 300.0)
-        with pytest.raises(InputError, match=r"not read in 0\.3 s"):
+        with raises(InputError, "0.3"):
             reader.read(DocumentFile(tmp_path / "good.txt", "good.txt"))
 
 
 @pytest.mark.parametrize("name", [name for name in CONTENTS if name.endswith(".html")])
-def test_html_is_read_in_linear_time(name: str) -> None:
+def test_the_work_on_html_grows_with_its_length(name: str) -> None:
     content = CONTENTS[name]()
     page = content if isinstance(content, str) else content.decode("latin-1")
-
-    def seconds(markup: str) -> float:
-        began = time.process_time()
-        read_html(markup)
-        return time.process_time() - began
-
-    least = min(seconds(page[: len(page) // 8]) for _ in range(3))
-    # Eight times the length: 64 times the time where it grows with the square.
-    assert seconds(page) < max(24 * least, 0.5)
+    read_html(page)  # an expression that backtracks would take hours
+    assert lines_run(read_html, page[: len(page) // 4]) < 5 * lines_run(read_html, page[: len(page) // 16]) + 1000
 
 
 def _read(reader: FileReader, entry: DocumentFile | SkippedFile) -> Document | SkippedFile | InputError | None:

@@ -21,6 +21,7 @@ from tests.graph.test_checkpoints import database_in, sqlite
 from tests.integrations.openai.ways import Script
 from tests.proxy.serving import serving
 from tests.proxy.test_admin import postgres
+from tests.raising import raises
 from tests.stores.conftest import chroma_server, location
 from vista_guard import Guard, Label, StoreError, TurnReport
 from vista_guard.integrations.langgraph import guard_node
@@ -113,7 +114,7 @@ class TestAFolderThatCannotBeWritten:
 
     def test_it_is_not_opened(self, tmp_path: Path) -> None:
         (tmp_path / "store").write_text("a file where the store's folder should be")
-        with pytest.raises(StoreError, match=r"cannot open Chroma at"):
+        with raises(StoreError, "Chroma"):
             chroma_client(str(tmp_path / "store" / "chroma"))
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -304,5 +304,5 @@ def test_a_judged_path_is_judged_whatever_is_opened(opened: Door) -> None:
 
 @pytest.mark.parametrize("pattern", ["", "post x", "/v1/x", "a b c", "a/**/b", "x/", "..", "x?y", "http://x/y"])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
-    with pytest.raises(ConfigError, match="no path to pass"):
+    with pytest.raises(ConfigError):
         ProxySettings.load(upstream="http://127.0.0.1:9/v1", pass_paths=[pattern])

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from time import process_time, sleep
+from time import sleep
 from typing import Any
 
 import httpx2
@@ -19,7 +19,9 @@ import sentencex
 
 from tests.conftest import guard_with
 from tests.integrations.openai.ways import async_client, closed_clients, museum_judge, sync_client
+from tests.pace import PATIENCE_S
 from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, proxy
+from tests.raising import raises
 from vista_guard import Action, ConfigError, Guard, TurnReport, _aio
 from vista_guard.integrations.openai import guarded
 from vista_guard.openai_api.wire import MAX_STREAM_EVENTS
@@ -67,32 +69,28 @@ async def answering(
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
 
 
-async def attacked(body: bytes, *headers: str, stream: bool = False, **settings: Any) -> tuple[int, str, list[float]]:
-    """Status and body of what the caller gets, and how long the guard took for its sign of life meanwhile."""
-    loop = asyncio.get_running_loop()
-    waits: list[float] = []
+async def attacked(body: bytes, *headers: str, stream: bool = False, **settings: Any) -> tuple[int, str, int]:
+    """Status and body of what the caller gets, and how often the guard gave a sign of life meanwhile."""
+    signs = 0
     async with answering(body, *headers) as upstream:
         with proxy(upstream, **settings) as served:
-            async with httpx2.AsyncClient(timeout=120) as client:
+            async with httpx2.AsyncClient(timeout=PATIENCE_S) as client:
                 sent = {"model": "any", "messages": ASKED, "stream": stream}
                 asking = asyncio.create_task(client.post(f"{served.url}/v1/chat/completions", json=sent))
                 while not asking.done():
-                    asked = loop.time()
                     assert (await client.get(f"{served.url}/healthz")).status_code == 200
-                    waits.append(loop.time() - asked)
-                    await asyncio.sleep(0.01)
+                    signs += 1
                 response = await asking
-    return response.status_code, response.text, waits
+    return response.status_code, response.text, signs
 
 
 @pytest.mark.parametrize(("encoding", "wbits"), [("gzip", 31), ("deflate", 15)])
 async def test_a_bomb_is_read_up_to_the_limit(encoding: str, wbits: int) -> None:
     body = bomb(wbits)
     assert len(body) < 500_000
-    status, text, waits = await attacked(body, "content-type: application/json", f"content-encoding: {encoding}")
+    status, text, _ = await attacked(body, "content-type: application/json", f"content-encoding: {encoding}")
     assert (status, json.loads(text)["error"]["code"]) == (502, "upstream_unreadable")
     assert "more than 16,000,000 bytes" in text
-    assert max(waits) < 5
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "compress"])
@@ -103,10 +101,9 @@ async def test_what_was_not_asked_for_is_not_inflated(encoding: str) -> None:
 
 async def test_a_bomb_as_a_stream_ends_in_an_error() -> None:
     body = gzip.compress(b": ping\n\n" * 4_000_000, 9)
-    status, text, waits = await attacked(body, "content-type: text/event-stream", "content-encoding: gzip", stream=True)
+    status, text, _ = await attacked(body, "content-type: text/event-stream", "content-encoding: gzip", stream=True)
     assert status == 200
     assert "upstream_unreadable" in text
-    assert max(waits) < 5
 
 
 @pytest.mark.parametrize(
@@ -114,9 +111,8 @@ async def test_a_bomb_as_a_stream_ends_in_an_error() -> None:
 )
 async def test_a_stream_of_tiny_events_ends_at_the_limit(event: bytes) -> None:
     body = event * 20_000
-    status, text, waits = await attacked(body, "content-type: text/event-stream", stream=True, max_stream_events=5_000)
+    status, text, _ = await attacked(body, "content-type: text/event-stream", stream=True, max_stream_events=5_000)
     assert (status, "more than 5,000 events" in text) == (200, True)
-    assert max(waits) < 5
 
 
 def chunk(**choice: object) -> bytes:
@@ -172,7 +168,7 @@ async def flooded(way: str, flood: bytes, **limits: int) -> tuple[str, str]:
             if way == "proxy":
                 with proxy(upstream, max_stream_events=options["max_stream_events"]) as served:
                     async with (
-                        httpx2.AsyncClient(timeout=120) as client,
+                        httpx2.AsyncClient(timeout=PATIENCE_S) as client,
                         client.stream("POST", f"{served.url}/v1/chat/completions", json=asked) as response,
                     ):
                         async for line in response.aiter_lines():
@@ -200,11 +196,8 @@ async def test_a_flood_of_events_ends_at_the_limit(way: str, flood: bytes) -> No
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("form", ["letters", "reasoning", "line breaks"])
-async def test_a_quarter_of_a_million_events_cost_little(way: str, form: str) -> None:
-    """The limit is one of count: the time is told, not asserted."""
-    before = process_time()
+async def test_a_quarter_of_a_million_events_end_at_the_limit(way: str, form: str) -> None:
     shown, ended = await flooded(way, FLOODS[form] * 250_000)
-    print(f"{way}, {form}: {process_time() - before:.1f} s of processor time")
     assert (shown.strip(), f"more than {MAX_STREAM_EVENTS:,} events" in ended) == (TRUTH, True), ended
 
 
@@ -218,7 +211,7 @@ async def test_an_answer_within_the_limit_is_whole(way: str) -> None:
 @pytest.mark.parametrize("most", [0, -1, 1.5, "10", None, True])
 def test_a_limit_that_is_none_is_refused(most: Any) -> None:
     guard = Guard(ScriptedJudge({}), knowledge=MemoryKnowledge(WordEmbedder()))
-    with openai.OpenAI(api_key="k") as client, pytest.raises(ConfigError, match="max_stream_events"):
+    with openai.OpenAI(api_key="k") as client, raises(ConfigError, "max_stream_events"):
         guarded(client, guard, max_stream_events=most)
 
 
@@ -232,10 +225,9 @@ async def test_a_good_answer_may_be_compressed() -> None:
 @pytest.mark.parametrize("text", [LIE + " x" * 2_000_000, "The pier is old. " * 250_000, "_" * 4_000_000])
 async def test_a_large_answer_leaves_the_guard_alive(text: str) -> None:
     message = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
-    status, _, waits = await attacked(json.dumps(message).encode(), "content-type: application/json")
+    status, _, signs = await attacked(json.dumps(message).encode(), "content-type: application/json")
     assert status in (200, 502)
-    assert waits
-    assert max(waits) < 10
+    assert signs > 2  # its event loop was not held up
 
 
 @pytest.mark.parametrize(

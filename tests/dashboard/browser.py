@@ -19,6 +19,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.pace import PATIENCE_S
+
 WAIT_MS = 60_000
 """Patience: the machine that runs the tests may have more to do."""
 
@@ -79,8 +81,8 @@ def serving(*arguments: str, program: str = "vista_guard", **environment: str) -
         yield Served(process, told)
     finally:
         process.terminate()
-        process.wait(30)
-        reader.join(5)
+        process.wait(PATIENCE_S)
+        reader.join(PATIENCE_S)
         process.stderr.close()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import ConfigError
 from vista_guard.dashboard.settings import DashboardSettings, Permission, Person
 
@@ -80,11 +81,13 @@ def test_what_makes_no_sense_is_told_by_name(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[dashboard]\nhost = "0.0.0.0"', "which other machines can reach"),
-        (PEOPLE, "there is no sign-in"),
-        (SIGN_IN, "dashboard.people is empty"),
+        ('[dashboard]\nhost = "0.0.0.0"', ()),
+        (PEOPLE, ()),
+        (SIGN_IN, ("dashboard.people",)),
     ],
 )
-def test_nobody_unknown_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_nobody_unknown_gets_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: tuple[str, ...]
+) -> None:
+    with raises(ConfigError, *told):
         load(tmp_path, monkeypatch, text).check_exposure()

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.conftest import guard_with
+from tests.raising import raises
 from vista_guard import ConfigError, Conversation, Document, Finding, Guard, Label, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.integrations.langgraph import guard_node
@@ -54,15 +55,15 @@ def test_a_function_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (7, "documents is int; give a Document or a text, a list of them, or a function"),
-        (b"text", "documents is bytes; give a Document or a text"),
-        ({HOURS.text}, "documents is set; give a Document or a text"),
-        (["a text", 7], r"documents\[1\] is int; give a Document, a text, or a mapping with text"),
-        ([{"title": "Hours"}], r"documents\[0\]: a document has the keys title; it needs its text under one of"),
+        (7, ("documents", "int")),
+        (b"text", ("documents", "bytes")),
+        ({HOURS.text}, ("documents", "set")),
+        (["a text", 7], ("1", "int")),
+        ([{"title": "Hours"}], ("0", "title")),
     ],
 )
-def test_anything_else_is_refused_by_name_and_remedy(given: GivenDocuments, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_anything_else_is_refused_by_name_and_remedy(given: GivenDocuments, message: tuple[str, ...]) -> None:
+    with raises(ConfigError, *message):
         find_documents_of(given)
 
 
@@ -147,20 +148,18 @@ async def find_later(conversation: Conversation) -> list[Document]:
 @pytest.mark.parametrize("ask", SURFACES)
 @pytest.mark.parametrize(
     ("given", "message"),
-    [(7, "documents is int; give a Document"), (find_later, "documents is an async function.* give a sync function")],
+    [(7, ("documents", "int")), (find_later, ())],
 )
-def test_every_surface_refuses_what_is_none(ask: Ask, given: Any, message: str, knowledge: MemoryKnowledge) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_every_surface_refuses_what_is_none(
+    ask: Ask, given: Any, message: tuple[str, ...], knowledge: MemoryKnowledge
+) -> None:
+    with raises(ConfigError, *message):
         ask(guard_with(ScriptedJudge({}), knowledge), given)
 
 
 def test_an_unknown_option_is_named_with_the_known_ones(knowledge: MemoryKnowledge) -> None:
     guard: Any = guard_with(ScriptedJudge({}), knowledge)
-    with pytest.raises(
-        TypeError, match=r"^wrap\(\) got an unknown option 'foo'; options are gate, documents, on_report, on_block$"
-    ):
+    with raises(TypeError, "foo", "on_report", "on_block"):
         guard.wrap(str, foo=1)
-    with pytest.raises(
-        TypeError, match=r"^graph\(\) got an unknown option 'bar', 'foo'; options are gate, .*, checkpointer$"
-    ):
+    with raises(TypeError, "bar", "foo"):
         guard.graph(str, foo=1, bar=2)

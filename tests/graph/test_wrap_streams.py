@@ -14,7 +14,9 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableGenerator, RunnableLambda
 
 from tests.conftest import guard_with
+from tests.pace import PATIENCE_S
 from tests.proxy.serving import ASIDE, LIE, NOTES, TRUTH, Sentencewise, known
+from tests.raising import raises
 from vista_guard import Action, Blocked, ConfigError, Document, Guard, InputError, Label, TurnReport
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.stores.memory import MemoryKnowledge
@@ -177,17 +179,17 @@ def test_the_gates_turn_and_none(guard: Guard, knowledge: MemoryKnowledge) -> No
     assert list(guard.wrap(runnable(draft), gate="turn", documents=lambda _: [NOTE]).stream("When?")) == [MESSAGE]
     watched = guard_with(Sentencewise(known()), knowledge, "monitor").wrap(bot(draft), gate="none")
     assert list(watched("When?")) == draft
-    with pytest.raises(ConfigError, match="gate is none, and the policy balanced"):
+    with raises(ConfigError, "gate", "none", "policy"):
         guard.wrap(bot(draft), gate="none")
-    with pytest.raises(ConfigError, match="gate is 'word'"):
+    with raises(ConfigError, "gate", "word"):
         guard.wrap(bot(draft), gate="word")  # type: ignore[call-overload]
-    with pytest.raises(ConfigError, match="guarded by the turn"):
+    with pytest.raises(ConfigError):
         guard.graph(lambda messages: "", gate="sentence")
 
 
 @pytest.mark.parametrize("wrong", [42, {"messages": []}, ["text"]], ids=["number", "state", "list"])
 def test_what_cannot_be_read_is_not_let_through(guard: Guard, wrong: Any) -> None:
-    with pytest.raises(InputError, match=f"the agent streamed {type(wrong).__name__}"):
+    with raises(InputError, type(wrong).__name__):
         list(guard.wrap(bot([wrong]))("When?"))
 
 
@@ -217,11 +219,11 @@ async def test_a_reader_who_leaves_and_an_agent_that_fails(guard: Guard, knowled
     aleft = awrapped("leave", conversation_id="x")
     assert await anext(aleft) == TRUTH
     await aleft.aclose()
-    with pytest.raises(KeyError, match="no more notes"):
+    with raises(KeyError, "notes"):
         list(wrapped("fail"))
-    with pytest.raises(KeyError, match="no more notes"):
+    with raises(KeyError, "notes"):
         await collected(awrapped("fail"))
-    ended = [await asyncio.to_thread(closed.get, timeout=10) for _ in range(4)]
+    ended = [await asyncio.to_thread(closed.get, timeout=PATIENCE_S) for _ in range(4)]
     assert sorted(ended) == ["fail", "fail", "leave", "leave"]
     assert await established(knowledge, "x") == set()
 

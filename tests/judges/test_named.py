@@ -9,9 +9,21 @@ from typing import Any
 
 import pytest
 
-from vista_guard import ConfigError, Conversation, Guard, Label, TurnReport
+from tests.pace import Clock
+from tests.raising import raises
+from vista_guard import ConfigError, Conversation, Guard, Label, TurnReport, _aio
 from vista_guard.errors import RecordingError
-from vista_guard.testing import Answer, Fault, ScriptedChatServer, Verdict, assistant, conversation, judge_script, user
+from vista_guard.testing import (
+    Answer,
+    Fault,
+    ReceivedRequest,
+    ScriptedChatServer,
+    Verdict,
+    assistant,
+    conversation,
+    judge_script,
+    user,
+)
 
 DOCUMENT = "The harbour ferry leaves every 40 minutes. Dogs travel free."
 FACT, WRONG = "The harbour ferry leaves every 40 minutes.", "The harbour ferry leaves every 15 minutes."
@@ -52,7 +64,7 @@ def test_a_recording_answers_to_the_letter_and_fails_loudly(tmp_path: Path) -> N
     again = check(f"recorded:{file}")
     same = {"outcomes", "decision", "score", "judge", "usage", "warnings"}
     assert again.model_dump(include=same) == first.model_dump(include=same)
-    with pytest.raises(RecordingError, match=r"calls\.jsonl"):
+    with raises(RecordingError, "calls.jsonl"):
         check(f"recorded:{file}", asked("The ferry is blue."))
 
 
@@ -85,7 +97,7 @@ def test_an_ensemble_agrees_or_not() -> None:
 
 
 def test_strict_reference_asks_one_thing_after_the_other_and_trusts_what_has_no_document() -> None:
-    with ScriptedChatServer(judge_script(VERDICTS), latency=0.05) as server:
+    with ScriptedChatServer(judge_script(VERDICTS)) as server:
         report = check(f"openai:m@{server.base_url}", strict_reference=True)
         assert (server.calls, server.waves()) == (4, 4)  # 1 + C + U
         server.reset()
@@ -119,13 +131,19 @@ FAILURES: Mapping[str, Any] = {
 @pytest.mark.parametrize("how", FAILURES)
 @pytest.mark.parametrize("kept", ["unchecked", "keep_first"])
 def test_a_cascade_keeps_what_its_first_judge_is_sure_of_however_the_second_fails(how: str, kept: str) -> None:
-    check("embedded")  # has its models loaded when the time runs
-    with ScriptedChatServer(lambda _: FAILURES[how]) as server:
+    clock = Clock(_aio._background()[0])
+
+    def fails(request: ReceivedRequest) -> Any:
+        if how == "no answer in time":
+            clock.turn(3500)
+        return FAILURES[how]
+
+    with ScriptedChatServer(fails) as server:
         report = check(
             f"cascade:embedded,openai:m@{server.base_url}",
-            model={"max_retries": 0},
+            model={"max_retries": 0, "timeout_s": 7200},
             cascade={"on_second_failure": kept},
-            limits={"judge_seconds": 3.0 if how == "no answer in time" else 60.0},
+            limits={"judge_seconds": 3600},
         )
         assert server.calls >= 1
     labelled = [FACT] if kept == "unchecked" else [FACT, WRONG]
@@ -161,5 +179,5 @@ def test_a_wrong_key_and_an_unknown_model_say_what_to_do(monkeypatch: pytest.Mon
 def test_openai_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(ConfigError, match="set OPENAI_API_KEY"):
+    with raises(ConfigError, "OPENAI_API_KEY"):
         check("openai:gpt-4o-mini")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+
+
+async def _at_once() -> None:
+    await asyncio.sleep(0)
 
 
 @dataclass
@@ -17,8 +21,8 @@ class RuleJudge:
     """
 
     info: JudgeInfo = field(default_factory=lambda: JudgeInfo(name="rules", version="1"))
-    delay: float = 0.0
-    """Seconds that a turn with an "I like" takes."""
+    held: Callable[[], Awaitable[object]] = _at_once
+    """What a turn with an "I like" waits for."""
     asked: list[str] = field(default_factory=list)
     """Texts of the turns that were decomposed."""
     verified: list[str] = field(default_factory=list)
@@ -32,7 +36,8 @@ class RuleJudge:
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """Word for word."""
-        await asyncio.sleep(self.delay if any("I like" in claim.text for claim in claims) else 0)
+        if any("I like" in claim.text for claim in claims):
+            await self.held()
         self.verified += [claim.text for claim in claims]
         return [self._check(claim, evidence) for claim in claims]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import Action, Claim, ConfigError, Decision, Finding, Label, Unchecked
 from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.types import Outcome
@@ -100,19 +101,21 @@ def test_no_evidence_is_said_in_the_reason() -> None:
 @pytest.mark.parametrize(
     ("base", "overrides", "message"),
     [
-        ("strict", {"on_uncheked": "FLAG"}, r"there is no field policy\.on_uncheked; the fields are name, rules"),
-        ("strict", {"rules": {"CONTRADICTED": {"action": "FLAG", "mode": 1}}}, r"no field policy\.rules\.CONTRADICTED\.mode"),
-        ("lenient", {}, r"policy is 'lenient'; choose one of monitor, balanced, strict"),
+        ("strict", {"on_uncheked": "FLAG"}, ("policy.on_uncheked",)),
+        ("strict", {"rules": {"CONTRADICTED": {"action": "FLAG", "mode": 1}}}, ("policy.rules.CONTRADICTED.mode",)),
+        ("lenient", {}, ("policy", "lenient")),
         ("balanced", {"rules": {"CONTRADICTED": {"action": "BLOCK", "min_confidence": 1.4}}},
-         r"policy.rules.CONTRADICTED.min_confidence is 1.4: Input should be less than or equal to 1"),
-        ("balanced", {"rules": {"WRONG": {"action": "BLOCK"}}}, r"policy.rules.WRONG"),
-        ("balanced", {"rules": ["BLOCK"]}, r"policy.rules is \['BLOCK'\]; expected a mapping"),
-        ("balanced", {"on_unchekced": "BLOCK"}, r"policy.on_unchekced"),
+         ("policy.rules.CONTRADICTED.min_confidence", "1.4", "1")),
+        ("balanced", {"rules": {"WRONG": {"action": "BLOCK"}}}, ("policy.rules.WRONG",)),
+        ("balanced", {"rules": ["BLOCK"]}, ("policy.rules", "BLOCK")),
+        ("balanced", {"on_unchekced": "BLOCK"}, ("policy.on_unchekced",)),
         ("monitor", {"on_unchecked": "BLOCK"},
-         r"^policy is 'monitor' with {'on_unchecked': 'BLOCK'}: the monitor policy never withholds"),
-        ("strict", {"fallback": "regenerate"}, r"use redact, annotate or refuse"),
+         ("policy", "monitor", "on_unchecked", "BLOCK", "withholds")),
+        ("strict", {"fallback": "regenerate"}, ()),
     ],
 )  # fmt: skip
-def test_a_policy_that_makes_no_sense_is_refused(base: str, overrides: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_a_policy_that_makes_no_sense_is_refused(
+    base: str, overrides: dict[str, object], message: tuple[str, ...]
+) -> None:
+    with raises(ConfigError, *message):
         build_policy(base, overrides)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import httpx2
 import openai
 import uvicorn
 
+from tests.pace import PATIENCE_S, Clock, until
 from vista_guard import Guard, Label
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
@@ -73,6 +73,7 @@ class Served:
     knowledge: MemoryKnowledge
     sink: Kept
     guard: Guard
+    clock: Clock
 
     @property
     def client(self) -> openai.OpenAI:
@@ -83,7 +84,7 @@ class Served:
         return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="caller-key", max_retries=0)
 
     def post(self, path: str, body: Mapping[str, Any], **headers: str) -> httpx2.Response:
-        with httpx2.Client(timeout=20) as client:
+        with httpx2.Client(timeout=PATIENCE_S) as client:
             return client.post(f"{self.url}{path}", json=body, headers=headers)
 
     @contextmanager
@@ -91,7 +92,7 @@ class Served:
         """A caller who hangs up at the end of the block, without reading the answer."""
         url, content = httpx2.URL(self.url), json.dumps(body).encode()
         head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(content)}"
-        with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
+        with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) as connection:
             connection.sendall(f"{head}\r\n\r\n".encode() + content)
             yield
 
@@ -122,18 +123,24 @@ def proxy(
     guard = Guard(judge, policy, knowledge=knowledge, sinks=[sink, *sinks], **(guarding or {}))
     url = upstream if isinstance(upstream, str) else upstream.base_url
     app = build_app(guard, ProxySettings(upstream=url, **settings))
-    with serving(app) as served:
-        yield Served(served, judge, knowledge, sink, guard)
+    loop = asyncio.new_event_loop()
+    clock = Clock(loop)
+    with serving(app, loop=loop) as served:
+        yield Served(served, judge, knowledge, sink, guard, clock)
 
 
 @contextmanager
-def serving(app: Any, prepare: Callable[[socket.socket], object] = lambda _: None) -> Iterator[str]:
+def serving(
+    app: Any,
+    prepare: Callable[[socket.socket], object] = lambda _: None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> Iterator[str]:
     """Runs an application on loopback; its URL. `prepare` is given the socket that listens."""
     listening = socket.create_server(("127.0.0.1", 0))
     prepare(listening)
     quiet: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
     config = uvicorn.Config(app, ws="none", lifespan="on", timeout_graceful_shutdown=5, **quiet)
-    stopping, loop = asyncio.Event(), asyncio.new_event_loop()
+    stopping, loop = asyncio.Event(), loop or asyncio.new_event_loop()
     server = prompt_server(config, stopping)
 
     def run() -> None:
@@ -142,15 +149,14 @@ def serving(app: Any, prepare: Callable[[socket.socket], object] = lambda _: Non
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the proxy did not start"
-        time.sleep(0.005)
+    until(lambda: server.started or not thread.is_alive())
+    assert server.started, "the proxy did not start"
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         with suppress(RuntimeError):  # the thread has ended, and its loop is closed
             loop.call_soon_threadsafe(stopping.set)
-        thread.join(20)
+        thread.join(PATIENCE_S)
         listening.close()
         assert not thread.is_alive(), "the proxy did not stop"
 

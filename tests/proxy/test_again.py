@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tests.pace import held, until
 from tests.proxy.serving import (
     ASIDE,
     ASKED,
@@ -30,7 +30,8 @@ from tests.proxy.serving import (
     serving,
 )
 from vista_guard.policy.label_policy import MESSAGE, build_policy
-from vista_guard.testing import Fault, ScriptedChatServer, Verdict
+from vista_guard.testing import Fault, ReceivedRequest, ScriptedChatServer, Verdict, count_tokens
+from vista_guard.testing.server import Loopback
 from vista_guard.types import Action, RepairMode
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
@@ -125,11 +126,14 @@ class TestAskedAgain:
     def test_an_upstream_that_fails_then_leaves_the_fallback(
         self, path: str, stream: bool, gate: str, fault: Fault, code: str | None
     ) -> None:
+        def fails(request: ReceivedRequest) -> Fault | None:
+            if request.number == 2 and fault.kind == "hang":
+                served.clock.turn(3600)
+            return fault if request.number == 2 else None
+
         with (
-            ScriptedChatServer(lambda _: f"{ASIDE} {TRUTH}", faults={2: fault}) as upstream,
-            proxy(
-                upstream, policy="strict", gate=gate, request_timeout_s=3.0 if fault.kind == "hang" else 60.0
-            ) as served,
+            ScriptedChatServer(lambda _: f"{ASIDE} {TRUTH}", faults=fails) as upstream,
+            proxy(upstream, policy="strict", gate=gate) as served,
         ):
             response = ask(served, path, stream)
             assert upstream.calls == 2
@@ -149,7 +153,8 @@ class TestAskedAgain:
         assert not any(word in response.text for word in (ASIDE, "Zubrowka"))
 
     @BOTH
-    def test_text_that_is_out_stands(self, path: str) -> None:
+    def test_text_that_is_out_stands(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Loopback, "pause", held(count_tokens(TRUTH) + 3, lambda: served.judge.evidence))
         with (
             ScriptedChatServer([f"{TRUTH} {ASIDE}"], tokens_per_second=200) as upstream,
             proxy(upstream, policy="strict") as served,
@@ -178,17 +183,9 @@ class TestAskedAgain:
                 upstream.reset()
                 asked = {"model": "any", "messages": ASKED, "stream": stream, "documents": [document()]}
                 with served.calling(CHAT, asked):
-                    assert until(lambda: upstream.calls == 2)
-                assert until(lambda: upstream.requests[1].ended is not None)
+                    until(lambda: upstream.calls == 2)
+                until(lambda: upstream.requests[1].ended is not None)
             assert served.sink.reports == []
-
-
-def until(true: Callable[[], bool]) -> bool:
-    for _ in range(6000):
-        if true():
-            return True
-        time.sleep(0.01)
-    return False
 
 
 class TestNotAskedAgain:

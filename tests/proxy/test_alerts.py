@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
+from tests.pace import PATIENCE_S, until
 from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, document, known, proxy
+from tests.raising import raises
 from tests.telemetry.receiving import Receiver, receiving
 from vista_guard import ConfigError, JudgeError, _aio
 from vista_guard.cli.serve import build_guard
@@ -25,11 +27,9 @@ SECRET = "T0-very-secret"
 HOSTILE = "<!channel> <https://evil.example|pay> *now*"
 
 
-def wait_for(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "nothing came"
-        time.sleep(0.01)
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vista_guard.proxy.alerts.LAST_SECONDS", PATIENCE_S)
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def test_a_blocked_turn_is_told_without_its_words() -> None:
     given = {"dashboard": "https://guard.example.com/", "authorization": "Bearer key"}
     with receiving() as hook, alerting(hook.url, "staging", **given) as sink:
         ask(sink, TRUTH, LIE)
-        wait_for(lambda: hook.requests)
+        until(lambda: hook.requests)
     [(method, path, headers, body)] = hook.requests
     message = json.loads(body)
     assert (method, path, headers["authorization"]) == ("POST", f"/hook/{SECRET}", "Bearer key")
@@ -82,7 +82,7 @@ def test_the_webhooks_address_is_in_no_log(caplog: pytest.LogCaptureFixture) -> 
     caplog.set_level(logging.INFO)
     with receiving(404) as hook, alerting(hook.url) as sink:
         ask(sink, LIE)
-        wait_for(lambda: sink.lost)
+        until(lambda: sink.lost)
     assert "HTTP Request" in caplog.text  # of the proxy's own client: such lines are written
     assert SECRET not in caplog.text
 
@@ -90,7 +90,7 @@ def test_the_webhooks_address_is_in_no_log(caplog: pytest.LogCaptureFixture) -> 
 def test_texts_are_sent_where_they_are_allowed() -> None:
     with receiving() as hook, alerting(hook.url, texts=True) as sink:
         ask(sink, LIE)
-        wait_for(lambda: hook.requests)
+        until(lambda: hook.requests)
     [message] = sent(hook)
     assert (message["question"], message["claim"]) == (ASKED[0]["content"], LIE)
     assert message["reason"] == "Blocked: contradicts the evidence, 99 %"
@@ -99,7 +99,7 @@ def test_texts_are_sent_where_they_are_allowed() -> None:
 def test_slack_reads_it_and_nobody_is_mentioned() -> None:
     with receiving() as hook, alerting(hook.url, "prod", texts=True, format="slack") as sink:
         ask(sink, HOSTILE, script=known((HOSTILE, known()[LIE])))
-        wait_for(lambda: hook.requests)
+        until(lambda: hook.requests)
     [message] = sent(hook)
     assert message["text"] == "vista-guard prod: A turn was blocked"
     kinds = {block["text"]["type"] for block in message["blocks"]}
@@ -108,21 +108,23 @@ def test_slack_reads_it_and_nobody_is_mentioned() -> None:
     assert "<" not in escaped
 
 
-def test_many_blocked_turns_are_one_message() -> None:
+def test_many_blocked_turns_are_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vista_guard.proxy.alerts.monotonic", lambda: 0.0)  # the minute never ends
     with receiving() as hook:
         with alerting(hook.url, per_minute=1) as sink:
-            ask(sink, *[LIE] * 6)
-            wait_for(lambda: hook.requests)
+            ask(sink, LIE)
+            until(lambda: hook.requests)
+            ask(sink, *[LIE] * 5)
             assert len(hook.requests) == 1
         counts = [message["blocked"] for message in sent(hook)]
-    assert (len(counts), sum(counts)) == (2, 6)  # the first at once; the others with what closing sent
+    assert counts == [1, 5]  # the first at once; the others with what closing sent
 
 
 @pytest.mark.parametrize("status", [500, 429])
 def test_a_failing_webhook_is_tried_again_and_costs_no_turn(status: int, caplog: pytest.LogCaptureFixture) -> None:
     with receiving(status) as hook, alerting(hook.url, attempts=2) as sink:
         ask(sink, LIE)
-        wait_for(lambda: sink.lost)
+        until(lambda: sink.lost)
     assert len(hook.requests) == 2
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert line == f"the webhook did not take an alert on block: HTTPStatusError {status}"
@@ -131,7 +133,7 @@ def test_a_failing_webhook_is_tried_again_and_costs_no_turn(status: int, caplog:
 def test_a_webhook_that_refuses_is_not_asked_twice() -> None:
     with receiving(404) as hook, alerting(hook.url) as sink:
         ask(sink, LIE)
-        wait_for(lambda: sink.lost)
+        until(lambda: sink.lost)
     assert len(hook.requests) == 1
 
 
@@ -145,9 +147,9 @@ def test_a_message_that_cannot_be_written_is_lost_and_the_next_is_sent(
     monkeypatch.setattr("vista_guard.proxy.alerts.worst", fails)
     with receiving() as hook, alerting(hook.url) as sink:
         ask(sink, LIE)
-        wait_for(lambda: sink.lost)
+        until(lambda: sink.lost)
         ask(sink, LIE)
-        wait_for(lambda: hook.requests)
+        until(lambda: hook.requests)
     assert [message["blocked"] for message in sent(hook)] == [1]
     assert "an alert could not be written and is lost" in caplog.text
 
@@ -163,9 +165,9 @@ def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over(monkeypatc
     broken = known((TRUTH, JudgeError("the model is gone")))
     with receiving() as hook, alerting(hook.url, on=("errors",), window_s=600, error_rate=0.5) as sink:
         ask(sink, TRUTH, TRUTH, TRUTH, script=broken)
-        wait_for(lambda: len(hook.requests) == 1)
-        monkeypatch.setattr("vista_guard.proxy.alerts.monotonic", lambda: time.monotonic() + 1200)
-        wait_for(lambda: len(hook.requests) == 2)
+        until(lambda: len(hook.requests) == 1)
+        monkeypatch.setattr("vista_guard.proxy.alerts.monotonic", lambda: monotonic() + 1200)
+        until(lambda: len(hook.requests) == 2)
     fired, over = sent(hook)
     assert (fired["kind"], fired["state"], fired["rate"], fired["turns"]) == ("errors", "firing", 1.0, 3)
     assert fired["summary"] == "100.0% of 3 turns failed; the limit is 50.0%"
@@ -183,7 +185,7 @@ def test_an_upstream_that_is_down_raises_the_error_rate_and_is_kept(tmp_path: Pa
             body = {"model": "m", "messages": ASKED, "metadata": {"conversation_id": f"talk {number % 2}"}}
             assert served.post("/v1/chat/completions", body).status_code == 502
         assert served.post("/v1/embeddings", {}).status_code == 502
-        wait_for(lambda: hook.requests)
+        until(lambda: hook.requests)
         rows = kept.reader.failures().rows
     _aio.run(kept.aclose())
     [fired] = sent(hook)
@@ -228,19 +230,19 @@ class TestWatch:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"webhook": "hooks.example.com"}, "alerts.webhook"),
-        ({"error_rate": "2"}, "alerts.error_rate"),
-        ({"format": "teams"}, "alerts.format"),
-        ({"on": '["fire"]'}, "alerts.on"),
-        ({"dashboard": "guard"}, "alerts.dashboard"),
+        ({"webhook": "hooks.example.com"}, ("alerts.webhook",)),
+        ({"error_rate": "2"}, ("alerts.error_rate",)),
+        ({"format": "teams"}, ("alerts.format",)),
+        ({"on": '["fire"]'}, ("alerts.on",)),
+        ({"dashboard": "guard"}, ("alerts.dashboard",)),
     ],
 )
 def test_settings_that_make_no_sense_are_named_and_not_quoted(
-    given: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, str], named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in given.items():
         monkeypatch.setenv(f"VISTA_GUARD_ALERTS__{name.upper()}", value)
-    with pytest.raises(ConfigError, match=named) as caught:
+    with raises(ConfigError, *named) as caught:
         AlertSettings.load()
     assert "hooks.example.com" not in str(caught.value).partition("such as")[0]
 

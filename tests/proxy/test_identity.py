@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.proxy.serving import ASIDE, ASKED, LIE, NOTES, TRUTH, Served, chunks, document, known, proxy
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.openai_api.wire import read_header, write_header
 from vista_guard.policy.label_policy import MESSAGE
@@ -61,7 +62,7 @@ class TestNames:
 
     @pytest.mark.parametrize("value", [7, "", " ", "a\nb", "x" * 513, ["a"]])
     def test_what_is_no_name(self, value: Any) -> None:
-        with pytest.raises(InputError, match=r"metadata.conversation_id is .* at most 512"):
+        with raises(InputError, "metadata.conversation_id", "512"):
             given_name({}, {"metadata": {"conversation_id": value}}, "x-conversation-id")
 
     def test_a_tenant_is_part_of_the_stored_id(self) -> None:

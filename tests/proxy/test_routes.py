@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from tests.pace import PATIENCE_S
 from tests.proxy.serving import (
     ASIDE,
     ASKED,
@@ -29,6 +30,7 @@ from tests.proxy.serving import (
     said,
     serving,
 )
+from tests.raising import raises
 from vista_guard import ConfigError, JudgeError
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.proxy.settings import ProxySettings
@@ -157,7 +159,7 @@ class TestBlocked:
 
     def test_a_gate_that_holds_nothing_needs_a_policy_that_withholds_nothing(self) -> None:
         with (
-            pytest.raises(ConfigError, match=r"proxy\.gate is none, and the policy balanced"),
+            raises(ConfigError, "proxy.gate", "none", "policy", "balanced"),
             proxy("http://127.0.0.1:9/v1", gate="none"),
         ):
             pass
@@ -452,15 +454,15 @@ class TestFailures:
             async def verify(self, claims: Any, evidence: EvidenceSet) -> Any:
                 judging.set()
                 try:
-                    await asyncio.sleep(600)
+                    await asyncio.Event().wait()
                 except asyncio.CancelledError:
                     stopped.set()
                     raise
 
         with ScriptedChatServer(TRUTH) as upstream, proxy(upstream, judge=Slow(known())) as served:
             with served.calling(CHAT, {"model": "any", "messages": ASKED}):
-                assert judging.wait(60)
-            assert stopped.wait(60)
+                assert judging.wait(PATIENCE_S)
+            assert stopped.wait(PATIENCE_S)
             assert served.sink.reports == []
 
 

@@ -20,14 +20,16 @@ import pytest
 import sqlalchemy
 from typer.testing import CliRunner
 
+from tests.pace import PATIENCE_S, held
 from tests.proxy.test_admin import postgres
 from tests.stores.conftest import chroma_server
 from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.proxy.security import key_hash, new_key
 from vista_guard.stores.reports import SqlReports
-from vista_guard.testing import ScriptedChatServer, ScriptedJudge, assistant, conversation
+from vista_guard.testing import ScriptedChatServer, ScriptedJudge, assistant, conversation, count_tokens
 from vista_guard.testing.script import ReceivedRequest
+from vista_guard.testing.server import Loopback
 
 __all__ = ["chroma_server", "postgres"]  # fixtures
 
@@ -193,11 +195,15 @@ def test_tenants_are_kept_apart_in_every_process(pair: tuple[Worker, Worker], to
         assert worker.labels(Talk("c4"), "How long is the pier?") == {"LACKING_EVIDENCE": 1}
 
 
-def test_when_one_is_killed_the_other_goes_on(pair: tuple[Worker, Worker], victim: Worker) -> None:
+def test_when_one_is_killed_the_other_goes_on(
+    pair: tuple[Worker, Worker], victim: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     survivor, _ = pair
     talk = Talk("c5")
     assert victim.labels(talk, "When did the hall open?", NOTES) == {"VERIFIED": 1}
-    assert _killed_while_it_streams(victim, talk)
+    with monkeypatch.context() as patch:  # the end of the answer is held back until the process is gone
+        patch.setattr(Loopback, "pause", held(count_tokens(HALL) + 3, lambda: victim.process.poll() is not None))
+        assert _killed_while_it_streams(victim, talk)
     # The turn that was being told is nobody's knowledge; the one before is.
     assert survivor.kept(talk) == ([HALL], [HALL])
     assert survivor.labels(talk, "Are you sure about the hall?") == {"VERIFIED": 1}
@@ -206,7 +212,7 @@ def test_when_one_is_killed_the_other_goes_on(pair: tuple[Worker, Worker], victi
 
 
 def _killed_while_it_streams(worker: Worker, talk: Talk) -> bool:
-    """Kills the process as soon as its client reads something; whether the client was left with a broken stream."""
+    """Kills the process once its client has read something; whether the client was left with a broken stream."""
     messages = [*talk.messages, {"role": "user", "content": "Tell me all."}]
     body = {"model": "any", "stream": True, "messages": messages, "documents": [NOTES]}
     url = f"{worker.url}/v1/chat/completions"
@@ -216,7 +222,7 @@ def _killed_while_it_streams(worker: Worker, talk: Talk) -> bool:
                 if "hall" in line:
                     worker.process.send_signal(signal.SIGKILL)
     except httpx2.HTTPError:
-        return worker.process.wait(20) == -signal.SIGKILL
+        return worker.process.wait(PATIENCE_S) == -signal.SIGKILL
     return False
 
 

@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.node import run_node
+from tests.pace import PATIENCE_S
 from tests.proxy.serving import (
     ASIDE,
     ASKED,
@@ -399,7 +400,7 @@ class TestFailures:
     def test_silence_ends_the_stream(self, path: str) -> None:
         async def pieces() -> AsyncIterator[bytes]:
             yield delta(path, TRUTH)
-            await asyncio.sleep(20)
+            await asyncio.Event().wait()
 
         with serving(streaming(path, pieces)) as upstream, proxy(upstream, stream_idle_timeout_s=0.5) as served:
             *_, last = events(stream(served, path))
@@ -446,7 +447,7 @@ class TestFailures:
             async def verify(self, claims: Any, evidence: EvidenceSet) -> Any:
                 judging.set()
                 try:
-                    await asyncio.sleep(30 if when == "judging" else 0)
+                    await (asyncio.Event().wait() if when == "judging" else asyncio.sleep(0))
                 except asyncio.CancelledError:
                     stopped.set()
                     raise
@@ -455,7 +456,7 @@ class TestFailures:
         async def pieces() -> AsyncIterator[bytes]:
             try:
                 yield delta(CHAT, f"{TRUTH} {ASIDE}", role="assistant")
-                await asyncio.sleep(30)
+                await asyncio.Event().wait()
             finally:
                 closed.set()
 
@@ -467,9 +468,9 @@ class TestFailures:
             ):
                 lines = response.iter_lines()
                 next(lines)
-                assert judging.wait(10)
-            assert closed.wait(10)
-            assert when == "reading" or stopped.wait(10)
+                assert judging.wait(PATIENCE_S)
+            assert closed.wait(PATIENCE_S)
+            assert when == "reading" or stopped.wait(PATIENCE_S)
             assert served.sink.reports == []
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from vista_guard._extras import how_to_install
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, SkippedFile, find_files, fingerprint, load, read_document
@@ -78,7 +79,7 @@ def test_a_folder_is_walked_by_name_and_what_is_left_out_is_named(tmp_path: Path
         SkippedFile(shelf / "pipe", "not a file"),
     ]
     assert list(find_files(shelf / ".hidden.md")) == [DocumentFile(shelf / ".hidden.md", ".hidden.md")]
-    with pytest.raises(InputError, match=r"nowhere does not exist"):
+    with raises(InputError, "nowhere"):
         list(find_files(tmp_path / "nowhere"))
 
 
@@ -209,7 +210,7 @@ def test_html_without_a_suffix_and_without_a_title() -> None:
 def test_html_may_declare_its_encoding() -> None:
     page = '<html><head><meta charset="ISO-8859-1"></head><p>Caf\xe9 \x80</p>'.encode("latin-1")
     assert made("cafe.html", page) == ("cafe.html", "Café €")
-    with pytest.raises(InputError, match=r"encoding klingon.*unknown encoding: klingon"):
+    with pytest.raises(InputError):
         read("cafe.html", page.replace(b"ISO-8859-1", b"klingon"))
 
 
@@ -378,18 +379,18 @@ def test_a_pdf_that_only_its_owner_may_change_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "error"),
     [
-        ("a.txt", b"caf\xe9", r"^is not UTF-8 at byte 3 \(0xe9\); save it as UTF-8$"),
-        ("a.html", b"<p>caf\xe9", r"^is not UTF-8 at byte 6 \(0xe9\); save it as UTF-8$"),
-        ("a.txt", b"\xff\xfea", r"encoding utf-16.*; save it as UTF-8$"),
-        ("a.pdf", pdf("Iron.", password="secret"), r"^is encrypted; save it without a password$"),
-        ("a.pdf", pdf("", ""), r"^holds no text, only images: make it searchable first, for example with ocrmypdf$"),
-        ("a.pdf", b"", r"^is damaged, or no PDF: "),
-        ("a.pdf", b"Plain words.", r"^is damaged, or no PDF: "),
-        ("a.pdf", pdf("Iron.")[:300], r"^is damaged, or no PDF: "),
+        ("a.txt", b"caf\xe9", ("UTF-8", "3", "0xe9")),
+        ("a.html", b"<p>caf\xe9", ("UTF-8", "6", "0xe9")),
+        ("a.txt", b"\xff\xfea", ("utf-16",)),
+        ("a.pdf", pdf("Iron.", password="secret"), ()),
+        ("a.pdf", pdf("", ""), ()),
+        ("a.pdf", b"", ("PDF",)),
+        ("a.pdf", b"Plain words.", ("PDF",)),
+        ("a.pdf", pdf("Iron.")[:300], ("PDF",)),
     ],
 )
-def test_what_cannot_be_read_says_why(name: str, raw: bytes, error: str) -> None:
-    with pytest.raises(InputError, match=error):
+def test_what_cannot_be_read_says_why(name: str, raw: bytes, error: tuple[str, ...]) -> None:
+    with raises(InputError, *error):
         read(name, raw)
 
 
@@ -407,9 +408,9 @@ def test_loading_has_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"12345")
     assert load(path, 5) == b"12345"
-    with pytest.raises(InputError, match=r"^has more than 4 bytes; split it, or raise --max-mb$"):
+    with raises(InputError, "4", "bytes", "--max-mb"):
         load(path, 4)
-    with pytest.raises(InputError, match=r"^cannot be read: No such file or directory$"):
+    with pytest.raises(InputError):
         load(tmp_path / "b.txt")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 from itertools import pairwise
-from time import process_time
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.pace import lines_run
 from vista_guard.reading.markdown import (
     MarkdownKind,
     cells,
@@ -183,20 +183,7 @@ UNITS = [
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_time_grows_with_the_length(unit: str) -> None:
-    def spent(length: int) -> float:
-        text = (unit * length)[:length]
-        gc.disable()  # it looks at all objects of the process, the more the longer the text
-        try:
-            start = process_time()  # of this process alone: others may be busy
-            read_lines(text)
-            read_inline(text)
-            return process_time() - start
-        finally:
-            gc.enable()
-
-    spent(1_000)
-    # Four times the text takes four times as long, and sixteen times if it grew with the square. The least of five: what shares
-    # the processor's caches slows some of them.
-    short, long = (min(spent(length) for _ in range(5)) for length in (10_000, 40_000))
-    assert long < 12 * max(short, 0.01)
+@pytest.mark.parametrize("read", [read_lines, read_inline])
+def test_the_work_grows_with_the_length(unit: str, read: Callable[[str], object]) -> None:
+    short, long = (lines_run(read, (unit * length)[:length]) for length in (4_000, 16_000))
+    assert long < 5 * short + 1000

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 import zipfile
 from collections.abc import Callable
 from datetime import date
 from io import BytesIO
 from pathlib import Path
-from types import FrameType
 
 import pytest
 from docx import Document as WordDocument
@@ -17,6 +15,7 @@ from openpyxl import Workbook
 from pptx import Presentation
 from pptx.util import Inches
 
+from tests.pace import lines_run
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, read_document
 from vista_guard.reading.office import with_rows
@@ -239,20 +238,5 @@ def test_nested_records_are_read_as_those_of_a_file() -> None:
 
 @pytest.mark.parametrize("unit", ["<table ", "</table", "<table></table>", "a,b\n", "\n ", "[{", '{"a":1}\n'])
 def test_the_work_on_a_hostile_text_grows_with_its_length(unit: str) -> None:
-    def lines_run(length: int) -> int:
-        text, run = (unit * length)[:length], 0
-
-        def count(frame: FrameType, event: str, argument: object) -> Callable[..., object]:
-            nonlocal run
-            run += event == "line"
-            return count
-
-        before = sys.gettrace()
-        sys.settrace(count)
-        try:
-            with_rows(text)
-        finally:
-            sys.settrace(before)
-        return run
-
-    assert lines_run(40_000) < 5 * lines_run(10_000) + 1000
+    short, long = (lines_run(with_rows, (unit * length)[:length]) for length in (10_000, 40_000))
+    assert long < 5 * short + 1000

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.reading.passages import nearest_passages, passages
 from vista_guard.types import Document, Passage, SourceKind, Span
@@ -87,7 +88,7 @@ def test_neighbours_share_whole_sentences_or_else_whole_words() -> None:
 
 @pytest.mark.parametrize("overlap", [-1, 51])
 def test_an_impossible_overlap_is_named(overlap: int) -> None:
-    with pytest.raises(ConfigError, match=f"100 characters cannot overlap by {overlap}"):
+    with raises(ConfigError, "100", "overlap", overlap):
         passages(document("text"), max_chars=100, overlap=overlap)
 
 

@@ -47,5 +47,5 @@ def test_parts() -> None:
 
 @pytest.mark.parametrize("name", ["pair:a", "pair:a,", "pair:a,b,c", "pair:a,pair:b,c"])
 def test_parts_that_cannot_be(name: str) -> None:
-    with pytest.raises(ConfigError, match="two tools"):
+    with pytest.raises(ConfigError):
         KINDS.parts(name)

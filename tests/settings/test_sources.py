@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import ConfigError, Settings
 from vista_guard.proxy.settings import ProxySettings
 
@@ -55,33 +56,35 @@ def test_a_named_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"polciy": "strict"}, "there is no setting 'polciy'; the settings are judge, verifier, "),
-        ({"limits": {"clams": 9}}, "there is no setting 'limits.clams'; the settings of limits are turn_chars, "),
-        ({"limits": {"claims": 0}}, "setting limits.claims is 0: Input should be greater than 0"),
-        ({"store": "redis"}, "setting store is 'redis': Input should be 'chroma', 'memory'"),
+        ({"polciy": "strict"}, ("polciy",)),
+        ({"limits": {"clams": 9}}, ("limits.clams", "turn_chars")),
+        ({"limits": {"claims": 0}}, ("limits.claims", "0")),
+        ({"store": "redis"}, ("store", "redis", "chroma", "memory")),
     ],
 )
-def test_a_wrong_setting_is_named(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+def test_a_wrong_setting_is_named(arguments: dict[str, object], message: tuple[str, ...]) -> None:
+    with raises(ConfigError, *message):
         Settings.load(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "why"),
+    ("name", "text", "named"),
     [
-        ("vista-guard.toml", "policy = ", "Invalid value"),
-        ("vista-guard.toml", "policy = 'strict'\npolicy = 'monitor'", "Cannot overwrite a value"),
-        ("vista-guard.yaml", "policy: {", "while parsing a flow node"),
-        ("vista-guard.yaml", "policy: strict\njudge: embedded\npolicy: monitor", "policy stands there twice .* line 3"),
-        ("vista-guard.yaml", "limits: {claims: 1, turns: 2, claims: 3}", "claims stands there twice .* line 1"),
-        ("vista-guard.yaml", "- policy", "it holds list; expected a mapping"),
-        ("vista-guard.yml", "policy: !!python/name:os.system", "could not determine a constructor"),
+        ("vista-guard.toml", "policy = ", ()),
+        ("vista-guard.toml", "policy = 'strict'\npolicy = 'monitor'", ()),
+        ("vista-guard.yaml", "policy: {", ()),
+        ("vista-guard.yaml", "policy: strict\njudge: embedded\npolicy: monitor", ("policy", "line 3")),
+        ("vista-guard.yaml", "limits: {claims: 1, turns: 2, claims: 3}", ("claims", "line 1")),
+        ("vista-guard.yaml", "- policy", ("list",)),
+        ("vista-guard.yml", "policy: !!python/name:os.system", ("python/name:os.system",)),
     ],
 )
 @pytest.mark.parametrize("settings", [Settings, ProxySettings])
-def test_a_broken_file_is_named(settings: type[Settings | ProxySettings], name: str, text: str, why: str) -> None:
+def test_a_broken_file_is_named(
+    settings: type[Settings | ProxySettings], name: str, text: str, named: tuple[str, ...]
+) -> None:
     Path(name).write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=rf"the settings file {name} cannot be read: .*{why}"):
+    with raises(ConfigError, name, *named):
         settings.load()
 
 
@@ -96,7 +99,7 @@ def test_yaml_merges_and_an_empty_file_are_read() -> None:
 
 def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISTA_GUARD_CONFIG", "nowhere.toml")
-    with pytest.raises(ConfigError, match=r"VISTA_GUARD_CONFIG names nowhere.toml"):
+    with raises(ConfigError, "VISTA_GUARD_CONFIG", "nowhere.toml"):
         Settings.load()
 
 
@@ -139,15 +142,15 @@ def test_a_misspelt_variable_is_refused_with_the_nearest_name(
 @pytest.mark.parametrize(
     ("variable", "nearest"),
     [
-        ("VISTA_GUARD_PROXY__PROT", "VISTA_GUARD_PROXY__PORT"),
-        ("VISTA_GUARD_PROXY__UPSTREAMS", "VISTA_GUARD_PROXY__UPSTREAM"),
-        ("VISTA_GUARD_PROXY__MAX_BODY", "VISTA_GUARD_PROXY__MAX_BODY_BYTES"),
+        ("VISTA_GUARD_PROXY__PROT", ("VISTA_GUARD_PROXY__PORT",)),
+        ("VISTA_GUARD_PROXY__UPSTREAMS", ("VISTA_GUARD_PROXY__UPSTREAM",)),
+        ("VISTA_GUARD_PROXY__MAX_BODY", ("VISTA_GUARD_PROXY__MAX_BODY_BYTES",)),
     ],
 )
-def test_so_is_one_of_a_section(variable: str, nearest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_is_one_of_a_section(variable: str, nearest: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "9")
     assert Settings.load().policy == "balanced"  # the section's own
-    with pytest.raises(ConfigError, match=nearest):
+    with raises(ConfigError, *nearest):
         ProxySettings.load(upstream="http://127.0.0.1:9/v1")
 
 

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.pace import PATIENCE_S
 from vista_guard.stores.chroma.client import chroma_client, close_client
 
 PLACES = ("memory", "folder", "server")
@@ -118,10 +119,10 @@ def emptied(address: str) -> str:
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urlopen(url, timeout=1):
+            with urlopen(url, timeout=10):
                 return
         except (URLError, TimeoutError, ConnectionError):
             time.sleep(0.1)

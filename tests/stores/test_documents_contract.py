@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.raising import raises
 from tests.stores.conftest import ALL_PLACES
 from vista_guard.errors import StoreError
 from vista_guard.reading.passages import passages
@@ -64,7 +65,7 @@ async def test_postgres_answers_as_memory_does(search: SearchMode, request: pyte
 
 
 async def test_a_postgres_that_is_gone_is_named_by_an_address_alone() -> None:
-    with pytest.raises(StoreError, match="cannot open Postgres") as failed:
+    with raises(StoreError, "Postgres") as failed:
         Postgres("postgresql://me:secret@127.0.0.1:1/none?connect_timeout=1")
     assert "secret" not in str(failed.value)
 
@@ -199,7 +200,7 @@ async def test_what_was_stored_before_an_error_stays(tmp_path: Path, monkeypatch
         return embed(texts)
 
     monkeypatch.setattr(embedder, "embed", fails_at_the_last)
-    with pytest.raises(StoreError, match="the model is gone"):
+    with pytest.raises(StoreError):
         await store.add(shelf)
     assert [one.id for one in await store.stored()] == [document.id for document in shelf[:100]]
     monkeypatch.undo()
@@ -232,7 +233,7 @@ async def test_documents_of_another_embedding_model_are_refused(tmp_path: Path) 
     await store.add([PIER])
     for dimension in (64, 1024):
         other = ChromaDocuments(chroma_client(tmp_path), WordEmbedder(dimension))
-        with pytest.raises(StoreError, match=rf"dimension 384, not {dimension}"):
+        with raises(StoreError, "384", dimension):
             await other.search("pier", 1)
         await other.aclose()
     await store.aclose()
@@ -241,7 +242,7 @@ async def test_documents_of_another_embedding_model_are_refused(tmp_path: Path) 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
     await store.aclose()
-    with pytest.raises(StoreError, match=r"the store at .* is closed"):
+    with raises(StoreError, "store"):
         await store.search("pier", 1)
 
 

@@ -99,7 +99,7 @@ async def test_reports_that_waited_are_told_once(tmp_path: Path) -> None:
     with sqlite3.connect(path, isolation_level=None) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         for _ in range(2):
-            with pytest.raises(StoreError, match="kept in memory"):
+            with pytest.raises(StoreError):
                 await store.write(report("b", outcomes=()))
         holder.execute("COMMIT")
     holder.close()

@@ -6,13 +6,15 @@ import asyncio
 import os
 import signal
 import subprocess
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.pace import PATIENCE_S, auntil
+from tests.raising import raises
 from tests.stores.conftest import missing
 from vista_guard.errors import StoreError
 from vista_guard.guard import Guard
@@ -57,19 +59,18 @@ def fill(disk: Path) -> Path:
 
 
 @asynccontextmanager
-async def pulse() -> AsyncIterator[list[float]]:
-    """Longest waits of the event loop, in seconds, while the context lasts."""
-    waits: list[float] = []
+async def pulse() -> AsyncIterator[list[int]]:
+    """Turns of the event loop while the context lasts."""
+    turns: list[int] = []
 
     async def beat() -> None:
         while True:
-            asked = time.monotonic()
             await asyncio.sleep(0.01)
-            waits.append(time.monotonic() - asked)
+            turns.append(len(turns))
 
     task = asyncio.create_task(beat())
     try:
-        yield waits
+        yield turns
     finally:
         task.cancel()
 
@@ -78,8 +79,10 @@ def claims(text: str) -> list[Claim]:
     return [Claim(id=f"c{number}", text=f"{text} {number} {'x' * 400}") for number in range(3)]
 
 
-async def write(store: ChromaKnowledge, disk_life: asyncio.Event, name: str, kept: list[tuple[str, str]]) -> None:
-    """Remembers turn after turn until it is told to stop, and notes what the store took."""
+async def write(
+    store: ChromaKnowledge, disk_life: asyncio.Event, name: str, kept: list[tuple[str, str]], refused: list[str]
+) -> None:
+    """Remembers turn after turn until it is told to stop, and notes what the store took and what not."""
     number = 0
     while not disk_life.is_set():
         number += 1
@@ -88,12 +91,13 @@ async def write(store: ChromaKnowledge, disk_life: asyncio.Event, name: str, kep
             await store.remember(owner, turn, claims(turn))
             kept.append((owner, turn))
         except StoreError:
+            refused.append(turn)
             await asyncio.sleep(0.05)
 
 
 async def recovered(store: ChromaKnowledge) -> None:
     """Returns when the store takes writes again."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 return await store.remember("after", "k", claims("after"))
@@ -106,22 +110,16 @@ async def test_a_full_disk_costs_writes_and_nothing_else(small_disk: Path, free_
     """With no space kept free, engines break and are replaced; with some, no write ever meets the end."""
     folder = small_disk / "chroma"
     store = ChromaKnowledge(chroma_client(folder, free_bytes=free_bytes), WordEmbedder())
-    over, kept = asyncio.Event(), list[tuple[str, str]]()
-    async with pulse() as waits:
-        writers = [asyncio.create_task(write(store, over, f"w{number}", kept)) for number in range(4)]
-        for _ in range(2):
-            until = len(kept) + 6
-            async with asyncio.timeout(120):
-                while len(kept) < until:  # noqa: ASYNC110  # the stores know nothing of this test
-                    await asyncio.sleep(0.05)
-            filler = fill(small_disk)
-            await asyncio.sleep(1)
-            filler.unlink()
-        over.set()
-        await asyncio.gather(*writers)
-        assert len(kept) > 10
-        await recovered(store)
-    assert max(waits) < 20  # a loop that is stopped for good never gets here
+    over, kept, refused = asyncio.Event(), list[tuple[str, str]](), list[str]()
+    writers = [asyncio.create_task(write(store, over, f"w{number}", kept, refused)) for number in range(4)]
+    for _ in range(2):
+        await auntil(partial(lambda most: len(kept) >= most, len(kept) + 6))
+        filler = fill(small_disk)
+        await auntil(partial(lambda most: len(refused) > most, len(refused)))
+        filler.unlink()
+    over.set()
+    await asyncio.gather(*writers)
+    await recovered(store)
     await store.aclose()
     again = ChromaKnowledge(chroma_client(folder, free_bytes=free_bytes), WordEmbedder())
     delivered = {owner: await again.delivered(owner) for owner, _ in kept}
@@ -153,12 +151,12 @@ async def test_an_engine_that_hangs_is_replaced(tmp_path: Path) -> None:
     made = await connection.run("make", lambda: connection.collection("some", {"a": 1}))
     process = client.process_id
     os.kill(process, signal.SIGSTOP)
-    async with pulse() as waits:
-        with pytest.raises(StoreError, match=r"cannot count: no answer from .* in 1 s"):
+    async with pulse() as turns:
+        with raises(StoreError, "count", "1"):
             await connection.run("count", lambda: made.count(), timeout_s=1)
-        assert await connection.run("count", lambda: made.count()) == 0
+        assert await connection.run("count", lambda: made.count(), timeout_s=PATIENCE_S) == 0
     assert client.process_id != process
-    assert len(waits) > 3
+    assert len(turns) > 3
     await connection.aclose()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import Conversation, Document, Guard, Label, Record, TextSink, TurnReport, TurnTexts
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.policy.label_policy import MESSAGE
@@ -204,5 +205,5 @@ async def test_a_sink_of_ones_own() -> None:
 
 
 def test_texts_that_are_kept_nowhere_are_a_wrong_setting() -> None:
-    with pytest.raises(ConfigError, match=r"record is full, .*: set reports"):
+    with raises(ConfigError, "record", "reports"):
         Guard.from_settings(record="full", store="memory")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from tests.stream.test_gates import ASKED, BAD, FREE, GOOD, LACKING, NOTES, SentenceJudge, Sink, Upstream, cut, guard_of
 from vista_guard import Action, Guard, TurnReport
 from vista_guard.policy.label_policy import MESSAGE, build_policy
@@ -208,7 +209,7 @@ class TestBySentence:
         guard = guard_of(SentenceJudge(), "strict")
         pieces = guard.gated(ASKED, Upstream(LACKING)(), documents=(NOTES,), again=agent)
         assert await anext(pieces) == GOOD
-        with pytest.raises(OSError, match="gone"):
+        with raises(OSError, "gone"):
             await anext(pieces)
         assert await known(guard) == []
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.pace import others
+from tests.raising import raises
 from tests.stream.test_gates import ASKED, GOOD, Upstream, cut, guard_of
 from vista_guard import Action, Guard, TurnReport
 from vista_guard.policy.label_policy import MESSAGE, build_policy
@@ -128,7 +130,7 @@ async def test_a_claim_that_lacked_support_is_judged_again() -> None:
     async def deltas() -> AsyncIterator[Delta]:
         yield ROOF
         await ahead.wait()
-        await asyncio.sleep(0.01)
+        await others()
         yield Found((FOUND,))
         yield f" {HALL}"
 
@@ -144,7 +146,7 @@ async def test_what_comes_while_a_sentence_is_judged_counts_for_it() -> None:
         async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
             judging.set()
             await found.wait()
-            await asyncio.sleep(0.01)
+            await others()
             return await super().verify(claims, evidence)
 
     async def deltas() -> AsyncIterator[Delta]:
@@ -212,7 +214,7 @@ async def test_too_much_of_it_is_for_the_policy_to_decide(gate: Gate) -> None:
     guard = guard_of(Reader(), "strict", limits=Limits(documents=1))
     pieces: list[Delta] = [GOOD, Found((FOUND,)), f" {ROOF}"]
     if gate == "turn":
-        with pytest.raises(Exception, match=r"limits\.documents is 1"):
+        with raises(Exception, "limits.documents", "1"):
             await said(guard, *pieces, gate=gate)
     else:
         _, report = await said(guard, *pieces, gate=gate)

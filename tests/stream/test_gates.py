@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.pace import PATIENCE_S, others
+from tests.raising import raises
 from vista_guard import Action, ConfigError, Conversation, Guard, InputError, JudgeError, Label, TurnReport, Unchecked
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.passages import sentence_spans
@@ -113,7 +115,7 @@ class Upstream:
 async def _paced(pieces: AsyncIterator[str | Passed]) -> AsyncIterator[str | Passed]:
     """Leaves time to judge each piece before the next one comes."""
     async for piece in pieces:
-        await asyncio.sleep(0.5)
+        await others()
         yield piece
 
 
@@ -450,7 +452,7 @@ class TestNothingUnjudgedAndNothingLate:
                 yield " it goes. On"
             judge.go.set()  # never reached, if reading waited for the judge
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             pieces = [piece async for piece in gated(guard_of(judge).parts, ASKED, upstream(), documents=[NOTES])]
         assert "".join(pieces[:-1]) == f"{GOOD} {FREE} So" + " it goes. On" * 20  # type: ignore[arg-type]
         assert len(judge.seen) <= 4  # what came meanwhile was judged at once
@@ -483,7 +485,7 @@ class TestNothingUnjudgedAndNothingLate:
         assert "more than the 100 of limits.turn_chars" in report.unchecked[0].error
         _, report = await said(guard_of(SentenceJudge(), "strict", limits=limits), *cut(text))
         assert report.response == f"{text[:100]}\n\n{MESSAGE}"
-        with pytest.raises(InputError, match="turn_chars"):
+        with raises(InputError, "turn_chars"):
             await said(guard_of(SentenceJudge(), limits=limits), *cut(text), gate="turn")
 
     async def test_two_hundred_streams_never_mix(self) -> None:
@@ -669,16 +671,16 @@ class TestGates:
     async def test_none_is_refused_where_the_policy_withholds(self, policy: Any) -> None:
         upstream = Upstream(GOOD)
         deltas = upstream()
-        with pytest.raises(ConfigError, match="gate is none, and the policy"):
+        with raises(ConfigError, "gate", "none", "policy"):
             await anext(gated(guard_of(SentenceJudge(), policy).parts, ASKED, deltas, gate="none"))
         assert [piece async for piece in deltas] == []
 
     async def test_an_unknown_one(self) -> None:
-        with pytest.raises(ConfigError, match="gate is 'word'"):
+        with raises(ConfigError, "gate", "word"):
             await said(guard_of(SentenceJudge()), GOOD, gate="word")  # type: ignore[arg-type]
 
     async def test_a_conversation_over_a_limit_is_refused_before_anything_is_read(self) -> None:
-        with pytest.raises(InputError, match=r"limits\.turns is 1"):
+        with raises(InputError, "limits.turns", "1"):
             await said(guard_of(SentenceJudge(), limits=Limits(turns=1)), GOOD)
 
     @pytest.mark.parametrize(("gate", "draft"), [("sentence", ""), ("turn", GOOD), ("none", GOOD)])

@@ -38,7 +38,7 @@ def receiving(status: int = 200, *, hang: bool = False, answer: bytes = b"{}") -
             headers = {name.lower(): value for name, value in self.headers.items()}
             receiver.requests.append((self.command, self.path, headers, body))
             if hang:
-                release.wait(30)
+                release.wait()
             with suppress(OSError):  # who hung up does not wait for it
                 self._answer()
 

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.raising import raises
 from vista_guard.judges.model.chat.calling import ChatRequest
 from vista_guard.judges.model.prompts import Prompts
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, Verdict, assistant, gold_script, judge_script, user
@@ -157,12 +158,14 @@ def test_each_sentence_is_a_claim_and_the_last_one_makes_the_turn_what_it_is() -
 @pytest.mark.parametrize(
     ("gold", "accuracy", "error"),
     [
-        ({"It is old.": Label.VERIFIED}, 1.5, "accuracy is 1.5; it must lie in"),
-        ({"It is old. A.": Label.VERIFIED, "It is old. B.": Label.VERIFIED}, 1.0, "'It is old.' stands in two turns"),
+        ({"It is old.": Label.VERIFIED}, 1.5, ("accuracy", "1.5")),
+        ({"It is old. A.": Label.VERIFIED, "It is old. B.": Label.VERIFIED}, 1.0, ("It is old.",)),
     ],
 )
-def test_a_script_that_could_not_be_followed_is_refused(gold: dict[str, Label], accuracy: float, error: str) -> None:
-    with pytest.raises(ValueError, match=error):
+def test_a_script_that_could_not_be_followed_is_refused(
+    gold: dict[str, Label], accuracy: float, error: tuple[str, ...]
+) -> None:
+    with raises(ValueError, *error):
         gold_script(gold, accuracy=accuracy)
 
 

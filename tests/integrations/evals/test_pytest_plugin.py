@@ -149,14 +149,14 @@ def test_judge_and_policy_come_from_settings_and_the_command_line(
         run(session, *arguments).assert_outcomes(passed=1)
     result = run(session, "--vista-guard-policy=stern")
     result.assert_outcomes(errors=1)
-    assert "policy is 'stern'; choose one of monitor, balanced, strict" in result.stdout.str()
+    assert "policy is 'stern'" in result.stdout.str()
 
 
 def test_an_unknown_choice_is_a_usage_error(session: pytest.Pytester) -> None:
     session.makepyfile("def test_it(assert_grounded): ...")
     result = run(session, "--vista-guard-unjudged=pass")
     result.assert_outcomes(errors=1)
-    assert "vista_guard_unjudged is 'pass'; choose one of fail, skip" in result.stdout.str()
+    assert "vista_guard_unjudged is 'pass'" in result.stdout.str()
 
 
 def test_the_options_are_in_the_help(session: pytest.Pytester) -> None:

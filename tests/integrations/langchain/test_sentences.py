@@ -33,6 +33,7 @@ from tests.integrations.langchain.test_middleware import (
     scripted,
     search,
 )  # fmt: skip
+from tests.pace import PATIENCE_S
 from vista_guard import Action, Blocked, Claim, Guard, InputError, Label, TurnReport
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.policy.label_policy import MESSAGE, build_policy
@@ -74,7 +75,7 @@ class Waiting(ToolModel):
     def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         try:
             for chunk in super()._stream(messages, *args, **kwargs):
-                if str(chunk.message.content).strip() == self.then and not self.go.wait(20):
+                if str(chunk.message.content).strip() == self.then and not self.go.wait(PATIENCE_S):
                     raise TimeoutError(f"nobody saw what was said before {self.then!r}")
                 yield chunk
         finally:
@@ -152,7 +153,7 @@ class TestABlock:
         chunks = await stream(agent)
         assert "".join(words_of(chunks)) == f"{TRUTH}\n\n{MESSAGE}" == reports[0].response
         assert reports[0].decision.action is Action.BLOCK
-        assert gone.wait(20)
+        assert gone.wait(PATIENCE_S)
 
     async def test_the_state_holds_what_was_streamed(self) -> None:
         agent = agent_of(fresh(), call(), f"{TRUTH} {LIE}", gate="sentence")
@@ -167,7 +168,7 @@ class TestABlock:
 
     @BOTH
     async def test_raise(self, stream: Any) -> None:
-        with pytest.raises(Blocked, match="withheld turn"):
+        with pytest.raises(Blocked):
             await stream(agent_of(fresh(), call(), LIE, gate="sentence", on_block="raise"))
 
     @BOTH
@@ -251,7 +252,7 @@ class TestOtherModels:
         retry = ModelRetryMiddleware(initial_delay=0, jitter=False, on_failure="error")
         middleware: list[Any] = [VistaGuardMiddleware(fresh(), gate="sentence"), retry]
         model = Failing(messages=iter([AIMessage(f"{TRUTH} {FLOORS}")] * 3))
-        with pytest.raises(InputError, match="called the model again"):
+        with pytest.raises(InputError):
             await stream(create_agent(model, [], middleware=middleware))
 
 
@@ -265,7 +266,7 @@ class TestLeaving:
             async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
                 try:
                     yield ChatGenerationChunk(message=AIMessageChunk(content=f"{TRUTH} It"))
-                    await asyncio.sleep(60)
+                    await asyncio.Event().wait()
                 finally:
                     gone.append(True)
 

@@ -27,6 +27,7 @@ from pydantic import BaseModel
 
 from tests.conftest import guard_with
 from tests.proxy.serving import ASIDE, LIE, NOTES, TRUTH, Sentencewise, known
+from tests.raising import raises
 from vista_guard import Action, Blocked, ConfigError, Document, Guard, InputError, Label, TurnReport
 from vista_guard.integrations.langgraph import guard_node
 from vista_guard.policy.label_policy import MESSAGE
@@ -217,11 +218,11 @@ class TestAnswers:
             host(node).invoke(ASKED, RUN)
 
     def test_what_cannot_be_guarded_is_refused(self, guard: Guard) -> None:
-        with pytest.raises(ConfigError, match="the node is int"):
+        with raises(ConfigError, "int"):
             guard_node(guard, 7)  # type: ignore[arg-type]
-        with pytest.raises(ConfigError, match="gate is none, and the policy balanced"):
+        with raises(ConfigError, "gate", "none", "policy"):
             guard_node(guard, lambda state: {}, gate="none")
-        with pytest.raises(InputError, match="the node answered with str"):
+        with raises(InputError, "str"):
             host(guard_node(guard, lambda state: "words")).invoke(ASKED, RUN)
 
     @pytest.mark.parametrize("gate", ["turn", "sentence"])

@@ -27,13 +27,14 @@ from tests.integrations.openai.ways import (
     closed_clients,
     sync_client,
 )
+from tests.pace import held
 from tests.proxy.serving import serving
 from tests.proxy.test_again import RESPONSES, ROOF, ROOFS, SEARCH, Spoken
 from vista_guard import Action, Guard, TurnReport
 from vista_guard.integrations.openai import guarded, report_of
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.stores.memory import MemoryKnowledge
-from vista_guard.testing import Fault, ScriptedChatServer, ScriptedJudge, Verdict
+from vista_guard.testing import Fault, ScriptedChatServer, ScriptedJudge, Verdict, count_tokens
 from vista_guard.testing.server import Loopback
 from vista_guard.types import Label, RepairMode
 
@@ -152,9 +153,11 @@ async def test_what_is_withheld_in_the_end_is_withheld(way: Any, gate: Any, know
 
 
 @pytest.mark.parametrize("way", STREAMS, ids=lambda way: way.__name__)
-async def test_text_that_is_out_stands(way: Any, knowledge: MemoryKnowledge) -> None:
+async def test_text_that_is_out_stands(way: Any, knowledge: MemoryKnowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+    guard: Any = strict(knowledge)
+    monkeypatch.setattr(Loopback, "pause", held(count_tokens(TRUTH) + 3, lambda: guard.parts.judge.evidence))
     with ScriptedChatServer([f"{TRUTH} {RUMOUR} {TRUTH}"], tokens_per_second=400) as server:
-        heard = await ask(way, server, strict(knowledge), gate="sentence")
+        heard = await ask(way, server, guard, gate="sentence")
         assert server.calls == 1
     assert (heard.error, heard.shown, heard.report.attempts) == (None, f"{TRUTH} {TRUTH}", ())
 

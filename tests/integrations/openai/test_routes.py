@@ -18,6 +18,7 @@ from tests.conftest import guard_with
 from tests.integrations.openai.sdk import resources, sdk_routes
 from tests.integrations.openai.ways import Script, async_client, closed_clients, sync_client
 from tests.proxy.serving import serving
+from tests.raising import raises
 from vista_guard import Blocked, ConfigError, Guard, Label
 from vista_guard.integrations.openai import guarded
 from vista_guard.stores.memory import MemoryKnowledge
@@ -248,7 +249,7 @@ async def test_judged_by_any_method(door: Door, call: Callable[[Any], Any]) -> N
 
 def test_the_refusal_names_the_route_and_the_next_step(door: Door) -> None:
     client = guarded(sync_client(f"{door.url}/v1"), strict())
-    with pytest.raises(ConfigError, match="POST images/generations") as caught:
+    with raises(ConfigError, "POST", "images/generations") as caught:
         client.images.generate(prompt="p")
     assert 'allow_unjudged=["POST images/generations"]' in str(caught.value)
 
@@ -274,7 +275,7 @@ async def test_opening_never_opens_what_is_judged(door: Door) -> None:
 
 @pytest.mark.parametrize("given", ["POST threads", [""], ["http://x/y"], ["/v1/threads"], ["a/**/b"]])
 def test_what_is_no_route_is_refused(given: Any) -> None:
-    with openai.OpenAI(api_key="k") as client, pytest.raises(ConfigError, match="allow_unjudged"):
+    with openai.OpenAI(api_key="k") as client, raises(ConfigError, "allow_unjudged"):
         guarded(client, strict(), allow_unjudged=given)
 
 
@@ -326,23 +327,23 @@ async def test_no_websocket_is_opened(door: Door) -> None:
     door.reached.clear()
     assert len(_connects(client)) >= 3
     for connect in _connects(client):
-        with pytest.raises(ConfigError, match="WebSocket"), _open(connect):
+        with raises(ConfigError, "WebSocket"), _open(connect):
             pass
     for connect in _connects(asking):
-        with pytest.raises(ConfigError, match="WebSocket"):
+        with raises(ConfigError, "WebSocket"):
             await _open(connect).enter()
     assert door.reached == []
 
 
 def test_a_websocket_of_azure_is_not_opened(door: Door) -> None:
     own = openai.AzureOpenAI(azure_endpoint=door.url, api_key="k", api_version="1")
-    with guarded(own, strict()) as client, pytest.raises(ConfigError, match="WebSocket"):
+    with guarded(own, strict()) as client, raises(ConfigError, "WebSocket"):
         client.realtime.connect(model="d").enter()
 
 
 def test_a_guarded_client_is_not_guarded_again(both: tuple[Any, Any]) -> None:
     for client in (*both, both[0].copy()):
-        with pytest.raises(ConfigError, match="guarded already"):
+        with raises(ConfigError, "guarded"):
             guarded(client, strict())
 
 
@@ -350,7 +351,7 @@ def test_a_client_of_the_same_type_is_made_by_guarded_only() -> None:
     kinds: list[Any] = [type(guarded(openai.OpenAI(api_key="k"), strict()))]
     kinds += [type(guarded(openai.AsyncOpenAI(api_key="k"), strict()))]
     for kind in kinds:
-        with pytest.raises(ConfigError, match="guarded"):
+        with raises(ConfigError, "guarded"):
             kind(api_key="k")
 
 

@@ -29,6 +29,7 @@ from tests.integrations.openai.ways import (
     museum_judge,
     sync_client,
 )
+from tests.pace import PATIENCE_S
 from vista_guard import Blocked
 from vista_guard.integrations.openai import guarded, report_of
 from vista_guard.policy.label_policy import MESSAGE
@@ -104,7 +105,7 @@ class TestClosing:
             shown = [next(stream).choices[0].delta.content for _ in range(read)]
             stream.close()
             assert shown == [None, TRUTH][:read]  # the sentence is out, although upstream is not at its end
-            assert upstream.left.wait(10)
+            assert upstream.left.wait(PATIENCE_S)
             with pytest.raises(StopIteration):
                 next(stream)
 
@@ -113,7 +114,7 @@ class TestClosing:
         with serving(upstream) as url:
             assert next(stream_of(url, knowledge)).choices[0].delta.role == "assistant"
             gc.collect()
-            assert upstream.left.wait(10)
+            assert upstream.left.wait(PATIENCE_S)
 
     @pytest.mark.parametrize("read", [0, 1, 2])
     async def test_an_async_stream(self, read: int, knowledge: MemoryKnowledge) -> None:
@@ -125,7 +126,7 @@ class TestClosing:
                 shown = [(await anext(stream)).choices[0].delta.content for _ in range(read)]
                 await stream.close()
                 assert shown == [None, TRUTH][:read]  # the sentence is out, although upstream is not at its end
-                assert await asyncio.to_thread(upstream.left.wait, 10)
+                assert await asyncio.to_thread(upstream.left.wait, PATIENCE_S)
                 with pytest.raises(StopAsyncIteration):
                     await anext(stream)
 
@@ -145,7 +146,7 @@ class TestClosing:
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-                assert await asyncio.to_thread(upstream.left.wait, 10)
+                assert await asyncio.to_thread(upstream.left.wait, PATIENCE_S)
 
     @pytest.mark.parametrize("on_block", ["raise", "replace"])
     def test_a_block(self, on_block: str, knowledge: MemoryKnowledge) -> None:
@@ -157,7 +158,7 @@ class TestClosing:
                 for chunk in stream:
                     shown += chunk.choices[0].delta.content or ""
                     finish = chunk.choices[0].finish_reason
-            assert upstream.left.wait(10)
+            assert upstream.left.wait(PATIENCE_S)
         told = (TRUTH, None) if on_block == "raise" else (f"{TRUTH}\n\n{MESSAGE}", "content_filter")
         assert (shown, finish) == told
 

@@ -81,7 +81,7 @@ async def test_a_judge_that_fails_as_a_whole_only_loses_its_vote() -> None:
 async def test_a_recording_that_misses_is_no_vote_lost() -> None:
     several = judges(V, V, V)
     several[2].labels = {RED.text: RecordingError("not recorded")}
-    with pytest.raises(RecordingError, match="not recorded"):
+    with pytest.raises(RecordingError):
         await EnsembleJudge(several).verify([RED], HALL)
 
 
@@ -147,7 +147,7 @@ async def test_names_budgets_and_closing_are_passed_through() -> None:
     assert await outcome(ensemble) == (V, 1.0, "a 1, a 2")
     await ensemble.aclose()
     assert [judge.closed for judge in several] == [1, 1]
-    with pytest.raises(ConfigError, match="needs two judges or more; got 1"):
+    with pytest.raises(ConfigError):
         EnsembleJudge(several[:1])
 
 

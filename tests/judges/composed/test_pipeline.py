@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.raising import raises
 from vista_guard import (
     Check,
     Claim,
@@ -228,7 +229,7 @@ async def named_store() -> MemoryDocuments:
 
 
 def test_weighing_needs_the_embedded_judge() -> None:
-    with pytest.raises(ConfigError, match=r"weighing is 'first'.*openai:small"):
+    with raises(ConfigError, "weighing", "first", "openai:small"):
         Guard.from_settings(judge="openai:small", weighing="first", store="memory")
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.pace import PATIENCE_S
 from vista_guard import Conversation, Document, Guard, Role, Turn, TurnReport
 from vista_guard.judges.decomposers.steps import StepsDecomposer
 from vista_guard.judges.model import OpenAIChat
@@ -16,7 +17,7 @@ from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer
 
 SENTENCE = re.compile(r"<sentence>\n(.*?)\n</sentence>", re.DOTALL)
 CONTEXT = re.compile(r"<context>\n(.*?)\n</context>", re.DOTALL)
-OPTIONS = ModelOptions(max_retries=0, timeout_s=5)
+OPTIONS = ModelOptions(max_retries=0, timeout_s=PATIENCE_S)
 
 
 def output(*claims: str) -> str:
@@ -60,7 +61,7 @@ async def asking(
 async def guarding(server: ScriptedChatServer, policy: str = "strict", **settings: Any) -> AsyncIterator[Guard]:
     """The embedded judge behind the four steps."""
     named = f"steps:openai:small@{server.base_url}"
-    model = {"max_retries": 0, "timeout_s": 5}
+    model = {"max_retries": 0, "timeout_s": PATIENCE_S}
     guard = Guard.from_settings(
         **{"decomposer": named, "policy": policy, "store": "memory", "model": model, **settings}
     )

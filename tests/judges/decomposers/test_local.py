@@ -9,6 +9,7 @@ import pytest
 from tokenizers import Encoding
 
 from tests.judges.verifiers import tiny
+from tests.raising import raises
 from vista_guard import ConfigError, JudgeError, Role, Turn
 from vista_guard.inference.local_models import GeneratorGraph, ModelFolder, Text, pad_batch
 from vista_guard.judges.decomposers.local import LocalDecomposer
@@ -89,13 +90,13 @@ async def test_a_text_is_read_in_passages_and_equal_claims_are_one(
 async def test_an_answer_that_is_cut_off_is_no_answer(tmp_path: Path) -> None:
     folder = writer(tmp_path / "claims", "dogs", "travel", "free", "on", "sundays")
     decomposer = LocalDecomposer.load(str(folder), DecomposerOptions(max_output_tokens=3))
-    with pytest.raises(JudgeError, match="max_output_tokens"):
+    with raises(JudgeError, "max_output_tokens"):
         await decomposer.decompose(turn(), [])
 
 
 async def test_a_sentence_that_is_too_long_is_told(tmp_path: Path) -> None:
     decomposer = LocalDecomposer.load(str(writer(tmp_path / "claims", "dogs")), DecomposerOptions(max_tokens=32))
-    with pytest.raises(JudgeError, match="max_tokens"):
+    with raises(JudgeError, "max_tokens"):
         await decomposer.decompose(turn("The hall " * 40 + "opened."), [])
 
 
@@ -109,12 +110,12 @@ def test_names_of_decomposers(tmp_path: Path) -> None:
     assert build_decomposer("shipped", embedder).info.name == "embedded"  # type: ignore[union-attr]
     asked = build_decomposer("openai:small@http://localhost:1/v1", embedder, model=ModelOptions())
     assert isinstance(asked, ModelJudge)
-    with pytest.raises(ConfigError, match="decomposer is 'nope'"):
+    with raises(ConfigError, "decomposer", "nope"):
         build_decomposer("nope", embedder)
     tiny.write_folder(tmp_path / "nli", {"model_type": "roberta"})
-    with pytest.raises(ConfigError, match="roberta"):
+    with raises(ConfigError, "roberta"):
         build_decomposer(str(tmp_path / "nli"), embedder)
     tiny.write_folder(tmp_path / "endless", {**T5, "eos_token_id": None})
     tiny.write_writer(tmp_path / "endless", tiny.table(tiny.SIZE), tiny.table(tiny.SIZE))
-    with pytest.raises(ConfigError, match="eos_token_id"):
+    with raises(ConfigError, "eos_token_id"):
         build_decomposer(str(tmp_path / "endless"), embedder)

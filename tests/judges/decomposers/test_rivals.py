@@ -12,7 +12,9 @@ import pytest
 
 from tests.judges.decomposers.scripted import guarding
 from tests.judges.decomposers.test_streams import SAID, streamed, words
-from vista_guard import Action, Claim, ConfigError, Guard, Role, Turn, TurnReport, Unchecked
+from tests.pace import Clock
+from tests.raising import raises
+from vista_guard import Action, Claim, ConfigError, Guard, Role, Turn, TurnReport, Unchecked, _aio
 from vista_guard.judges.contract import measure
 from vista_guard.judges.decomposers.named import build_decomposer
 from vista_guard.judges.decomposers.steps import RivalDecomposer, RivalName
@@ -197,10 +199,15 @@ async def test_a_sentence_that_fails_is_unchecked_and_the_others_are_judged(name
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_model_that_hangs_leaves_its_sentence_unchecked(name: RivalName) -> None:
-    def script(request: ReceivedRequest) -> Any:
-        return Fault.hang() if "painted blue" in sentence_of(request) else model(request)
+    clock = Clock(_aio._background()[0])
 
-    claims, _ = await decomposed(name, script, timeout_s=3)
+    def script(request: ReceivedRequest) -> Any:
+        if "painted blue" not in sentence_of(request):
+            return model(request)
+        clock.turn(3600)
+        return Fault.hang()
+
+    claims, _ = await decomposed(name, script, concurrency=1)  # nobody else is being answered meanwhile
     assert [one.text for one in claims if isinstance(one, UncheckedClaim)] == [S2]
 
 
@@ -230,7 +237,7 @@ def test_each_has_a_version_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "factscore.txt").write_text(prompt.replace("atomic facts", "smallest facts"), "utf-8")
     assert RivalDecomposer("factscore", chat, ModelOptions(prompts_dir=tmp_path)).info.version != infos[0].version
     (tmp_path / "factscore.txt").write_text(prompt.replace("$sentence", "$claim"), "utf-8")
-    with pytest.raises(ConfigError, match=r"\$claim"):
+    with raises(ConfigError, "$claim"):
         RivalDecomposer("factscore", chat, ModelOptions(prompts_dir=tmp_path))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.raising import raises
 from vista_guard import Guard, JudgeError, Role, Turn
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of, finer
 from vista_guard.judges.embedded.english.decompose import decompose
@@ -75,7 +76,7 @@ async def test_the_trace_reads_like_an_answer() -> None:
 
 
 async def test_other_languages_are_not_read() -> None:
-    with pytest.raises(JudgeError, match="German"):
+    with raises(JudgeError, "German"):
         await EmbeddedSteps().trace(
             Turn(role=Role.ASSISTANT, text="Das Haus wurde im Jahr 1850 gebaut und gehört seitdem der Familie."), ()
         )

@@ -18,6 +18,7 @@ from tests.judges.decomposers.scripted import (
     steps,
     talk,
 )
+from tests.raising import raises
 from vista_guard import Action, ConfigError, Guard, Role, Turn, Unchecked
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.composed.stored import StoredJudge
@@ -81,7 +82,7 @@ async def test_the_window_is_the_settings() -> None:
             await decomposer.decompose(turn(), [])
         shown = {asked(one): context(one) for one in server.requests}
     assert shown["I love it."] == "[...] I love it. It closed in 1950."
-    with pytest.raises(ConfigError, match=r"decomposer_options.after"):
+    with raises(ConfigError, "decomposer_options.after"):
         Settings.load(decomposer_options={"after": -1})
 
 
@@ -212,7 +213,7 @@ async def test_the_version_tells_model_window_and_prompt(tmp_path: Path) -> None
 
 def test_a_prompt_without_its_sentence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "steps.txt").write_text("Take it apart.\n=== INPUT ===\n$question\n$context\n")
-    with ScriptedChatServer("") as server, pytest.raises(ConfigError, match=r"\$sentence"):
+    with ScriptedChatServer("") as server, raises(ConfigError, "$sentence"):
         steps(server, ModelOptions(prompts_dir=tmp_path))
 
 

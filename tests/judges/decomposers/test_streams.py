@@ -10,6 +10,7 @@ from threading import Event
 import pytest
 
 from tests.judges.decomposers.scripted import asked, context, guarding, output, script, talk
+from tests.pace import PATIENCE_S
 from vista_guard import Action, Guard, TurnReport
 from vista_guard.testing import Fault, ReceivedRequest, ScriptedChatServer
 
@@ -55,7 +56,10 @@ async def test_a_sentence_goes_out_once_those_that_it_waits_for_are_there(after:
         yield TEXT[len(begun) :]
 
     with ScriptedChatServer(script({})) as server:
-        async with guarding(server, "monitor", decomposer_options={"after": after}) as guard, asyncio.timeout(20):
+        async with (
+            guarding(server, "monitor", decomposer_options={"after": after}) as guard,
+            asyncio.timeout(PATIENCE_S),
+        ):
             said = ""
             async for item in guard.gated(BEFORE, deltas(), documents=SAID.turns[-1].documents):
                 said += item if isinstance(item, str) else ""
@@ -69,7 +73,7 @@ async def test_a_sentence_goes_out_once_those_that_it_waits_for_are_there(after:
 async def test_nothing_waits_where_upstream_must_pause() -> None:
     with ScriptedChatServer(script({})) as server:
         limits = {"turn_chars": len(TEXT) + 1}
-        async with guarding(server, "monitor", limits=limits) as guard, asyncio.timeout(20):
+        async with guarding(server, "monitor", limits=limits) as guard, asyncio.timeout(PATIENCE_S):
             text, report = await streamed(guard, words())
     assert text.rstrip() == TEXT
     assert {outcome.kind for outcome in report.outcomes} == {"finding"}
@@ -116,11 +120,11 @@ async def test_what_failed_is_asked_about_again_once_the_turn_is_complete() -> N
     async def slow_end() -> AsyncIterator[str]:
         async for word in words():
             if word.startswith("1920"):  # a busy machine asks late, and the turn would be complete by then
-                await asyncio.to_thread(failed.wait, 60)
+                await asyncio.to_thread(failed.wait, PATIENCE_S)
             yield word
 
     with ScriptedChatServer(script({}), faults=fails) as server:
-        async with guarding(server, "monitor", decomposer_options={"after": 0}) as guard, asyncio.timeout(60):
+        async with guarding(server, "monitor", decomposer_options={"after": 0}) as guard, asyncio.timeout(PATIENCE_S):
             _, report = await streamed(guard, slow_end())
             assert server.calls == len(SENTENCES) + 1
     assert {outcome.kind for outcome in report.outcomes} == {"finding"}

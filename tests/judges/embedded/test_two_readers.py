@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from tests.raising import raises
 from vista_guard import ConfigError, Guard
 from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
@@ -86,6 +86,5 @@ def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:
     shutil.copy(WEIGHTS / "judge.json", tmp_path)
     fields = json.loads((tmp_path / "judge.json").read_text())
     (tmp_path / "judge.json").write_text(json.dumps({**fields, "reader": {"open_from": 0.1}}))
-    with pytest.raises(ConfigError) as raised:
+    with raises(ConfigError, "judge.json"):
         Calibration.load(tmp_path)
-    assert "judge.json" in str(raised.value)

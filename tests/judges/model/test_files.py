@@ -19,6 +19,7 @@ from tests.judges.model.asking import (
     known,
     user_text,
 )
+from tests.raising import raises
 from vista_guard import ConfigError
 from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
@@ -137,54 +138,54 @@ def test_evidence_that_a_prompt_cannot_show_is_told(tmp_path: Path) -> None:
 
 
 MISTAKES = {
-    "verfy.txt": ("x", "verfy.txt; the prompt files are decompose.txt, verify.txt"),
-    "decompose.txt": ("A\n=== INPUT ===\n$history\n", r"decompose.txt lacks the slot \$turn"),
-    "verify.txt": ("A\n=== INPUT ===\n$documents\n$knowledge\n", r"verify.txt lacks the slot \$claim"),
-    "categorize.txt": ("A [claim] and no text", r"categorize.txt lacks the slot \$documents.*\[reference text\]"),
-    "judge.txt": ("A\n=== INPUT ===\n$documents\n$claim\n", r"judge.txt has the slot \$claim; .*\$claims"),
-    "fused.txt": ("A\n=== INPUT ===\n$documents\n", r"fused.txt lacks the slot \$turn"),
+    "verfy.txt": ("x", ""),
+    "decompose.txt": ("A\n=== INPUT ===\n$history\n", "$turn"),
+    "verify.txt": ("A\n=== INPUT ===\n$documents\n$knowledge\n", "$claim"),
+    "categorize.txt": ("A [claim] and no text", "$documents"),
+    "judge.txt": ("A\n=== INPUT ===\n$documents\n$claim\n", "$claim"),
+    "fused.txt": ("A\n=== INPUT ===\n$documents\n", "$turn"),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_a_folder_names_file_and_slot(name: str, tmp_path: Path) -> None:
-    text, message = MISTAKES[name]
+    text, slot = MISTAKES[name]
     (tmp_path / name).write_text(text)
-    with pytest.raises(ConfigError, match=message):
+    with raises(ConfigError, name, slot):
         Prompts.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("A\n=== INPUT ===\n$documents $claim $titel", r"verify.txt has the slot \$titel; .*\$documents, \$knowledge"),
-        ("A $claim\n=== INPUT ===\n$documents $claim", r"slot \$claim in its instructions .* only the INPUT part"),
-        ("A $nme\n=== INPUT ===\n$documents $claim", r"slot \$nme in its instructions"),
-        ("A $5\n=== INPUT ===\n$documents $claim", r"verify.txt has a lone \$ in line 1"),
-        ("A\n=== EXAMPLES ===\nB $documents $claim", "verify.txt has the parts EXAMPLES; they must be"),
-        ("A\n=== INPUT ===\n$documents\n=== INPUT ===\n$claim", "has the parts INPUT, INPUT"),
-        ("A\n=== Exmples ===\nB\n=== INPUT ===\n$documents $claim", "has the parts EXMPLES, INPUT"),
-        ("---\nanswer: yaml\n---\nA\n=== INPUT ===\n$documents $claim", "begins with 'answer: yaml'"),
-        ("---\nanswr: json\n---\nA\n=== INPUT ===\n$documents $claim", "begins with 'answr: json'"),
-        ("[reference text] [claim] [target turn]", r"verify.txt has the slot \$turn"),
-        ("", r"verify.txt lacks the slot \$documents"),
+        ("A\n=== INPUT ===\n$documents $claim $titel", ("verify.txt", "$titel", "$documents", "$knowledge")),
+        ("A $claim\n=== INPUT ===\n$documents $claim", ("$claim", "INPUT")),
+        ("A $nme\n=== INPUT ===\n$documents $claim", ("$nme",)),
+        ("A $5\n=== INPUT ===\n$documents $claim", ("verify.txt", "1")),
+        ("A\n=== EXAMPLES ===\nB $documents $claim", ("verify.txt", "EXAMPLES")),
+        ("A\n=== INPUT ===\n$documents\n=== INPUT ===\n$claim", ("INPUT",)),
+        ("A\n=== Exmples ===\nB\n=== INPUT ===\n$documents $claim", ("EXMPLES", "INPUT")),
+        ("---\nanswer: yaml\n---\nA\n=== INPUT ===\n$documents $claim", ("answer: yaml",)),
+        ("---\nanswr: json\n---\nA\n=== INPUT ===\n$documents $claim", ("answr: json",)),
+        ("[reference text] [claim] [target turn]", ("verify.txt", "$turn")),
+        ("", ("verify.txt", "$documents")),
     ],
 )
-def test_a_file_is_read_strictly(text: str, message: str, tmp_path: Path) -> None:
+def test_a_file_is_read_strictly(text: str, message: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "verify.txt").write_text(text)
-    with pytest.raises(ConfigError, match=message):
+    with raises(ConfigError, *message):
         Prompts.load(tmp_path)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"prompts_dir .*nowhere cannot be read"):
+    with raises(ConfigError, "prompts_dir", "nowhere"):
         Prompts.load(tmp_path / "nowhere")
     (tmp_path / "verify.txt").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(ConfigError, match=r"verify\.txt cannot be read"):
+    with raises(ConfigError, "verify.txt"):
         Prompts.load(tmp_path)
     (tmp_path / "verify.txt").unlink()
     (tmp_path / "verify.txt").mkdir()
-    with pytest.raises(ConfigError, match=r"verify\.txt cannot be read"):
+    with raises(ConfigError, "verify.txt"):
         Prompts.load(tmp_path)
 
 

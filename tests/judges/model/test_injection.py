@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import unicodedata
 
 import pytest
@@ -165,11 +164,10 @@ def test_no_tag_is_read_through_what_is_not_seen(tag: str, bracket: str, gaps: l
     assert defuse(shown) == shown
 
 
-def test_defusing_takes_time_in_proportion_to_the_text() -> None:
-    for unit in ("<", "<\u200b", "</\t", "\u2039\u226e", "</documen"):
-        begun = time.process_time()
-        defuse(unit * (400_000 // len(unit)))
-        assert time.process_time() - begun < 5
+@pytest.mark.parametrize("unit", ["<", "<\u200b", "</\t", "\u2039\u226e", "</documen"])
+def test_a_long_row_of_openings_is_no_tag(unit: str) -> None:
+    text = unit * (2_000_000 // len(unit))  # an expression that backtracks would take hours
+    assert defuse(text) == text
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from tests.judges.model.asking import (
     document,
     user_text,
 )
+from tests.raising import raises
 from vista_guard import ConfigError
 from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.model.chat.calling import ChatRequest
@@ -99,12 +100,12 @@ def test_the_speakers_are_called_as_configured_everywhere() -> None:
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "<turn>", "a: b", "$x", "[claim]", "x" * 41])
 def test_a_name_that_would_break_the_prompt_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="name of the user in prompts"):
+    with raises(ConfigError, "prompts"):
         Roles(user=name)
 
 
 def test_two_speakers_need_two_names() -> None:
-    with pytest.raises(ConfigError, match="both called 'user'"):
+    with raises(ConfigError, "user"):
         Roles(assistant="user")
 
 

@@ -96,7 +96,7 @@ def test_answers_are_read_however_they_are_spelt() -> None:
         assert support(Reply(said), "m") == share
     half = {"YES": math.log(0.3), "no": math.log(0.3), "The": math.log(0.4)}
     assert support(Reply("The", first=half), "m") == pytest.approx(0.5)
-    with pytest.raises(JudgeError, match="yes or no"):
+    with pytest.raises(JudgeError):
         support(Reply("Perhaps"), "m")
-    with pytest.raises(ConfigError, match="needs a key"):
+    with pytest.raises(ConfigError):
         EndpointVerifier.from_name("gpt-4o-mini")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.annotate.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.queue import ConsensusClaim, Op
@@ -277,7 +278,7 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert kept is not None
     assert kept.texts is not None
     assert (kept.texts.user_text, [one.title for one in kept.texts.documents]) == ("Question 2?", ["Guide"])
-    with pytest.raises(InputError, match="'pilot'"):
+    with raises(InputError, "pilot"):
         import_sheets(database, "pilot", sheets, material)
     assert import_sheets(database, "again", sheets, material).reports == 0
     found = take(database, "pilot", material)
@@ -296,7 +297,7 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert {one.id for one in take(database, "pilot", None).turns} == {
         report.id for report in material.reports.values()
     }
-    with pytest.raises(InputError, match=r"'other'.* again, pilot"):
+    with raises(InputError, "other", "pilot"):
         take(database, "other", material)
     database.close()
 
@@ -306,10 +307,10 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]
-    with pytest.raises(InputError, match="is no valid name"):
+    with pytest.raises(InputError):
         import_sheets(database, "pilot", wrong, material)
     assert Annotations(database).batches() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}
-    with pytest.raises(InputError, match="has no report"):
+    with pytest.raises(InputError):
         import_sheets(database, "pilot", sheets, replace(material, reports={}))
     database.close()

@@ -16,6 +16,7 @@ from openpyxl import load_workbook
 from typer.testing import CliRunner
 
 from tests.lab.annotate.work import Change, mark
+from tests.raising import raises
 from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reports import Database
@@ -116,7 +117,7 @@ def test_a_form_that_makes_no_sense_is_named_with_its_place(tmp_path: Path, old:
 
 @pytest.mark.parametrize("name", ["poems", "none.yaml", "none.toml"])
 def test_a_form_that_is_not_there(name: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(name)):
+    with raises(ConfigError, name):
         load_form(name)
 
 
@@ -136,9 +137,8 @@ def test_a_form_that_is_not_there(name: str) -> None:
 )
 def test_wrong_items_are_named(tmp_path: Path, text: str, named: str) -> None:
     path = written(tmp_path, text, "items.jsonl")
-    with pytest.raises(InputError) as caught:
+    with raises(InputError, "items.jsonl") as caught:
         read_items(path, load_form(written(tmp_path, BASE)))
-    assert "items.jsonl" in str(caught.value)
     assert named in str(caught.value)
 
 
@@ -348,19 +348,19 @@ def test_a_batch_is_marked_submitted_and_settled(batches: FormBatches) -> None:
     form, items = rating()
     assert batches.all() == []
     assert batches.create("pilot", form, items, wanted=2, who="ada", about="two texts") == 2
-    with pytest.raises(InputError, match="pilot"):
+    with raises(InputError, "pilot"):
         batches.create("pilot", form, items, wanted=2, who="ada", about="")
     done = {"ada": Answers({"score": 3.0, "verdict": "v"}, {}), "ben": Answers({"score": 5.0, "verdict": "x"}, {})}
     for who, answers in done.items():
         begun = batches.start("pilot", 0, who)
         kept = batches.save(begun, Answers({"score": 2.0}, {}))
-        with pytest.raises(InputError, match="verdict"):
+        with raises(InputError, "verdict"):
             batches.save(kept, Answers({"score": 2.0}, {}), submit=True)
         assert batches.save(kept, answers, seconds=4, submit=True).submitted
-        with pytest.raises(InputError, match=who):
+        with raises(InputError, who):
             batches.save(kept, answers)
     assert batches.answers("pilot") == (items[:1], {who: {"i0": one} for who, one in done.items()})
-    with pytest.raises(InputError, match="2 annotators"):
+    with raises(InputError, "2"):
         batches.save(batches.start("pilot", 0, "cleo"), Answers({}, {}))
     assert [task.mine for task in batches.tasks("pilot", "cleo")] == ["full", "free"]
     (found,) = batches.all()
@@ -374,7 +374,7 @@ def test_a_batch_is_marked_submitted_and_settled(batches: FormBatches) -> None:
     assert batches.settled("pilot") == {("i0", "", "verdict"): "x"}
     batches.remove("pilot")
     assert batches.all() == []
-    with pytest.raises(InputError, match="pilot"):
+    with raises(InputError, "pilot"):
         batches.tasks("pilot", "ada")
 
 
@@ -401,5 +401,5 @@ def test_a_number_takes_its_range_and_no_more() -> None:
     half = NumberMark.model_validate({"name": "n", "kind": "number", "low": 0, "high": 1, "whole": False})
     assert [half.read(text) for text in ("0,5", "0.5", "1")] == [0.5, 0.5, 1.0]
     for text in ("2", "nan", "inf", "-0.1", "half", ""):
-        with pytest.raises(ValueError, match="0 to 1"):
+        with raises(ValueError, "0", "1"):
             half.read(text)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.lab.annotate.work import ABSTENTION, CONTRADICTED, LACKING, SCOPE, Change, V, fill, judged, source, study
+from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviews.queue import Op
 from vista_guard.types import Label
@@ -179,7 +180,7 @@ def faults(path: Path, data: StudyData) -> list[str]:
 def test_all_wrong_cells_of_all_sheets_are_named_at_once(tmp_path: Path) -> None:
     study(tmp_path)
     paths = [fill(tmp_path / f"{name}.tsv", {("c001.t1", "t1.c1"): {"label": "?"}}) for name in ("ada", "ben")]
-    with pytest.raises(InputError, match=r"the sheets: 2 cells are wrong[\s\S]*ada.tsv, row 3[\s\S]*ben.tsv, row 3"):
+    with raises(InputError, "2", "ada.tsv", "3", "ben.tsv"):
         read_sheets(paths, load(tmp_path).study.form, load(tmp_path).items)
 
 
@@ -205,7 +206,7 @@ def test_a_file_that_is_no_sheet(tmp_path: Path, name: str, raw: bytes | None) -
     path = tmp_path / name
     if raw is not None:
         path.write_bytes(raw)
-    with pytest.raises(InputError, match=name.replace(".", r"\.")):
+    with raises(InputError, name):
         read(path, data)
 
 
@@ -214,9 +215,7 @@ def test_rows_that_are_missing_are_said(tmp_path: Path) -> None:
     path = tmp_path / "ada.tsv"
     lines = fill(path, {}).read_bytes().split(b"\r\n")
     path.write_bytes(b"\r\n".join(line for line in lines if b"t1.c2" not in line and not line.startswith(b"c004")))
-    with pytest.raises(
-        InputError, match=r"the row of claim t1.c2 is missing[\s\S]*the rows of turn c004.t1 are missing"
-    ):
+    with raises(InputError, "t1.c2", "c004.t1"):
         read(path, material)
 
 
@@ -309,19 +308,19 @@ def test_a_wish_that_makes_no_sense(wish: Sampling, error: type[Exception], said
 
 
 def test_a_run_of_other_data_is_refused() -> None:
-    with pytest.raises(InputError, match=r"run run .*elsewhere.* harbour"):
+    with raises(InputError, "elsewhere", "harbour"):
         draw([source()], [judged("elsewhere")], Sampling(("ada",)))
-    with pytest.raises(ConfigError, match=r"harbour.* --run"):
+    with raises(ConfigError, "harbour", "--run"):
         draw([source()], [], Sampling(("ada",), enrich={V: 1}))
 
 
 def test_two_logs_of_one_name_are_refused() -> None:
-    with pytest.raises(ConfigError, match="two data sets or logs are named harbour"):
+    with raises(ConfigError, "harbour"):
         draw([source(), source()], [], Sampling(("ada",)))
 
 
 def test_no_study_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"study.json cannot be read"):
+    with raises(InputError, "study.json"):
         load(tmp_path)
 
 

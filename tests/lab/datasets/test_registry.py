@@ -10,6 +10,7 @@ import pytest
 
 from tests.lab.datasets import rows
 from tests.lab.datasets.test_released import FOUND
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import sample_balanced
 from vista_lab.datasets.opening import survey
@@ -39,7 +40,7 @@ def test_data_sets_whose_files_were_not_tried_say_so() -> None:
 
 
 def test_an_unknown_name_is_told_those_that_come_near() -> None:
-    with pytest.raises(InputError, match=r"'begin-dev' .* begin-dev-"):
+    with raises(InputError, "begin-dev"):
         find("begin-dev")
 
 
@@ -73,7 +74,7 @@ def test_equal_copies_are_one_and_different_ones_an_error(tmp_path: Path) -> Non
     shutil.copy(first, second)
     assert open_dataset(find("begin-dev-wow"), tmp_path).paths == {"begin_dev_wow.tsv": first}
     second.write_text("other", encoding="utf-8")
-    with pytest.raises(InputError, match=f"begin_dev_wow.tsv .*{first}, {second}"):
+    with raises(InputError, "begin_dev_wow.tsv", first, second):
         open_dataset(find("begin-dev-wow"), tmp_path)
 
 
@@ -90,15 +91,17 @@ def test_links_are_followed_once_and_hidden_folders_never(tmp_path: Path) -> Non
 
 def test_missing_files_are_named_with_where_they_are_to_be_had(tmp_path: Path) -> None:
     rows.table(tmp_path / "ann_wow.csv", rows.AIS)
-    with pytest.raises(InputError) as raised:
+    with raises(
+        InputError,
+        "ais-wow",
+        tmp_path,
+        "wizard_of_wikipedia/test_random_split.json",
+        "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz",
+    ):
         open_dataset(find("ais-wow"), tmp_path)
-    assert str(raised.value) == (
-        f"data set ais-wow is incomplete in {tmp_path}: wizard_of_wikipedia/test_random_split.json is missing, to be had from "
-        "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz (unpack it into a folder of that name)"
-    )
-    with pytest.raises(InputError, match=r"faithdial/test.json is missing"):
+    with raises(InputError, "faithdial/test.json"):
         open_dataset(find("faithdial-test"), tmp_path)
-    with pytest.raises(InputError, match=r"/none .*--data or VISTA_GUARD_DATA"):
+    with raises(InputError, "/none", "--data", "VISTA_GUARD_DATA"):
         open_dataset(find("fade"), tmp_path / "none")
 
 
@@ -111,14 +114,10 @@ def test_the_join_finds_both_files(tmp_path: Path) -> None:
 
 def test_an_empty_set_is_an_error_that_names_the_first_row(tmp_path: Path) -> None:
     file = rows.tsv(tmp_path / "begin_dev_wow.tsv", rows.BEGIN_HEADER, [("t5", "wow", "K.", "Hi", "", "Generic")])
-    with pytest.raises(InputError) as raised:
+    with raises(InputError, "begin-dev-wow", file, "1"):
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
-    assert str(raised.value) == (
-        f"data set begin-dev-wow has no conversation in {file}; the first row that cannot be read: {file} row 1 "
-        "response is blank"
-    )
     rows.tsv(file, rows.BEGIN_HEADER, [])
-    with pytest.raises(InputError, match=f"data set begin-dev-wow has no conversation in {file}$"):
+    with raises(InputError, "begin-dev-wow", file):
         list(open_dataset(find("begin-dev-wow"), tmp_path).entries())
 
 
@@ -156,7 +155,7 @@ def test_a_sample_is_balanced_and_the_same_for_a_seed(tmp_path: Path) -> None:
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert sorted(int(str(name).split("-")[1]) % 2 for name in drawn(1)) == [0, 0, 0, 1, 1, 1]
-    with pytest.raises(InputError, match=r"11 positive conversations.* 10"):
+    with raises(InputError, "11", "10"):
         drawn(1, 11)
 
 

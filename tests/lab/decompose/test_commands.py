@@ -10,7 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +22,7 @@ pytest.importorskip("openai")
 
 from tests.lab.decompose.test_exemplars import log, taught
 from tests.lab.decompose.test_judges import checklist, checks, marks
+from tests.pace import until
 from vista_guard.cli import app
 from vista_guard.testing import Fault, ReceivedRequest, ScriptedChatServer
 from vista_lab.decompose.training.exemplars import read_exemplars
@@ -46,23 +47,25 @@ def test_after_kill_9_no_written_exemplar_is_asked_about_again(tmp_path: Path) -
     log(tmp_path)
     asked: Counter[str] = Counter()
 
-    def slow(request: ReceivedRequest) -> str:
+    killed = threading.Event()
+
+    def counted(request: ReceivedRequest) -> str:
         asked[request.user.partition("<question>")[2]] += 1
-        time.sleep(0.05)
         return taught(request)
 
+    def latency(request: ReceivedRequest) -> float:
+        return 0.0 if request.number <= 16 or killed.is_set() else 3600.0
+
     out = tmp_path / "out"
-    with ScriptedChatServer(slow) as server:
+    with ScriptedChatServer(counted, latency=latency) as server:
         arguments = ["exemplars", tmp_path / "talks.jsonl", "--teacher", f"openai:m@{server.base_url}", "--out", out]
         command = [sys.executable, "-m", "vista_guard", "decompose", *map(str, arguments), "--at-once", "3"]
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        records, deadline = out / "records.jsonl", time.monotonic() + 120
-        while not (records.exists() and records.read_bytes().count(b"\n") >= 10):
-            assert time.monotonic() < deadline
-            assert first.poll() is None
-            time.sleep(0.02)
+        records = out / "records.jsonl"
+        until(lambda: first.poll() is not None or (records.exists() and records.read_bytes().count(b"\n") >= 10))
         os.kill(first.pid, signal.SIGKILL)
-        first.wait()
+        assert first.wait() == -signal.SIGKILL
+        killed.set()
         done = [one.asked for one in read_exemplars(out)]
         second = run(*arguments)
     assert second.exit_code == 0, second.stderr

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tests.lab.policies.turns import stored
 from tests.lab.runs.runs import manifest
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Action, Claim, Finding, Label, Span, TurnReport, Unchecked
@@ -95,7 +96,7 @@ def test_only_sentences_that_all_runs_have_are_compared(tmp_path: Path) -> None:
     two = read(tmp_path, report(claim("The mill opened.", FIRST)), name="two")
     assert [len(run.sentences) for run in shared_sentences([one, two])] == [3, 3]
     three = read(tmp_path, more, name="three")
-    with pytest.raises(InputError, match=r"two and three"):
+    with raises(InputError, "three"):
         shared_sentences([two, three])
 
 
@@ -109,7 +110,7 @@ def test_what_two_methods_made_alike_is_marked_once(tmp_path: Path) -> None:
 
 
 def test_a_run_without_sentences_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"reports\.jsonl"):
+    with raises(InputError, "reports.jsonl"):
         read(tmp_path, report(response=""))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.raising import raises
 from vista_guard.errors import InputError, UnreadableError
 from vista_guard.judges.verifiers import build_verifier
 from vista_guard.stores.entries import OnnxEmbedder
@@ -35,13 +36,13 @@ def test_a_claims_support_is_its_best_piece() -> None:
     verifier = Table({("b", "x"): 0.75, ("a", "y"): 0.5, ("b", "y"): 0.25})
     assert best_support(verifier, ["x", "y"], ["a", "b"]) == [0.75, 0.5]
     assert best_support(verifier, [], []) == supports(verifier, []) == []
-    with pytest.raises(InputError, match="'x'"):
+    with raises(InputError, "x"):
         best_support(verifier, ["x"], [])
 
 
 @pytest.mark.parametrize("odd", [1.5, -0.25, float("nan")])
 def test_what_is_no_probability_is_refused(odd: float) -> None:
-    with pytest.raises(InputError, match=r"table gave .* for claim 'x'"):
+    with raises(InputError, "table", "x"):
         supports(Table({("a", "x"): odd}), [("a", "x")])
 
 
@@ -77,7 +78,7 @@ def test_the_shipped_verifier_knows_a_faithful_claim_from_one_that_is_not() -> N
 def test_atomicity_is_the_mean_of_log2() -> None:
     assert atomicity([1, 2, 4]) == 1.0
     assert atomicity([]) is None
-    with pytest.raises(InputError, match="0 facts"):
+    with raises(InputError, "0"):
         atomicity([1, 0])
 
 
@@ -110,16 +111,16 @@ class TestReadingMarks:
     @pytest.mark.parametrize(
         ("text", "named"),
         [
-            (answer(CLEAR), "claim 2 is missing"),
-            (answer(CLEAR, CLEAR, CLEAR), "claim 3"),
-            (answer(CLEAR, {**CLEAR, "clarity": 2}), "clarity on 2 is 2"),
-            (answer(CLEAR, {**CLEAR, "clarity": True}), "clarity on 2 is True"),
-            (answer(CLEAR, {"clarity": 1}), "marks on claim 2"),
-            (answer(CLEAR, CLEAR, sentence={"coverage": 1}), "marks on the sentence"),
-            ("[]", "no object"),
-            ("fine", "cannot be read"),
+            (answer(CLEAR), ("2",)),
+            (answer(CLEAR, CLEAR, CLEAR), ("3",)),
+            (answer(CLEAR, {**CLEAR, "clarity": 2}), ("clarity", "2")),
+            (answer(CLEAR, {**CLEAR, "clarity": True}), ("clarity", "2", "True")),
+            (answer(CLEAR, {"clarity": 1}), ("marks", "2")),
+            (answer(CLEAR, CLEAR, sentence={"coverage": 1}), ("marks", "sentence")),
+            ("[]", ()),
+            ("fine", ()),
         ],
     )
-    def test_what_is_not_whole_is_refused(self, text: str, named: str) -> None:
-        with pytest.raises(UnreadableError, match=named):
+    def test_what_is_not_whole_is_refused(self, text: str, named: tuple[object, ...]) -> None:
+        with raises(UnreadableError, *named):
             read_desiderata(text, self.CLAIMS)

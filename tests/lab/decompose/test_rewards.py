@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.raising import raises
 from vista_guard.errors import InputError, UnreadableError
 from vista_lab.decompose.rewards import (
     CHECK_WEIGHTS,
@@ -105,21 +106,21 @@ def test_the_sparse_reward_asks_for_all_claims(probabilities: list[float], suppo
 @pytest.mark.parametrize("bad", [1.01, -0.1, math.nan])
 def test_probabilities_lie_between_0_and_1(bad: float) -> None:
     for score in (lambda p: dense_reward(p, True), lambda p: sparse_reward(p, True, 0.5), response_support):
-        with pytest.raises(InputError, match=f"probability 2 is {bad}"):
+        with raises(InputError, "2", bad):
             score([0.5, bad])
 
 
 @pytest.mark.parametrize("bad", [2, -1, 0.5, math.nan])
 def test_a_label_is_1_or_0(bad: Any) -> None:
-    with pytest.raises(InputError, match=f"label is {bad}"):
+    with raises(InputError, bad):
         dense_reward([0.5], bad)
-    with pytest.raises(InputError, match=f"label is {bad}"):
+    with raises(InputError, bad):
         sparse_reward([0.5], bad, 0.5)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, math.nan])
 def test_a_threshold_lies_between_0_and_1(threshold: float) -> None:
-    with pytest.raises(InputError, match=f"threshold is {threshold}"):
+    with raises(InputError, "threshold", threshold):
         sparse_reward([0.5], True, threshold)
 
 
@@ -152,7 +153,7 @@ def test_the_total_is_a_plain_sum() -> None:
 def test_an_advantage_is_the_distance_from_the_groups_mean() -> None:
     assert group_advantages([3, 2, 1, 2]) == [1, 0, -1, 0]
     assert group_advantages([]) == []
-    with pytest.raises(InputError, match="reward 2 is nan"):
+    with raises(InputError, "reward", "2"):
         group_advantages([1.0, math.nan])
 
 
@@ -176,29 +177,29 @@ class TestReadingTheChecklist:
         )
 
     def test_a_key_that_is_there_twice_is_refused(self) -> None:
-        with pytest.raises(UnreadableError, match="'id' is there twice"):
+        with raises(UnreadableError, "id"):
             read_checklist('[{"id": 1, "id": 2}]', self.CLAIMS)
 
     @pytest.mark.parametrize(
         ("entries", "named"),
         [
-            ([entry(1, checks(YES, YES, YES, YES))], "claim 2 is missing"),
-            ([entry(1, checks(YES, YES, YES, YES))] * 2, "claim 1 is there twice"),
-            ([entry(place, checks(YES, YES, YES, YES)) for place in (1, 2, 3)], "claim 3"),
-            ([entry(1, checks(NA, YES, YES, YES))], "retrieval_relevant on claim 1 is 'NA'"),
-            ([entry(1, {**checks(YES, YES, YES, YES), GATE: "Maybe"})], f"{GATE} on claim 1 is 'Maybe'"),
-            ([entry(1, {GATE: YES})], "checks on claim 1"),
-            ([{"id": 1, "checks": checks(YES, YES, YES, YES)}], "rationales on claim 1"),
-            ([entry("first", checks(YES, YES, YES, YES))], "first"),
+            ([entry(1, checks(YES, YES, YES, YES))], ("2",)),
+            ([entry(1, checks(YES, YES, YES, YES))] * 2, ("1",)),
+            ([entry(place, checks(YES, YES, YES, YES)) for place in (1, 2, 3)], ("3",)),
+            ([entry(1, checks(NA, YES, YES, YES))], ("retrieval_relevant", "1", "NA")),
+            ([entry(1, {**checks(YES, YES, YES, YES), GATE: "Maybe"})], (GATE, "1", "Maybe")),
+            ([entry(1, {GATE: YES})], ("checks", "1")),
+            ([{"id": 1, "checks": checks(YES, YES, YES, YES)}], ("rationales", "1")),
+            ([entry("first", checks(YES, YES, YES, YES))], ()),
             (
                 [entry(0, checks(YES, YES, YES, YES)), *(entry(n, checks(YES, YES, YES, YES)) for n in (1, 2))],
-                "claim 0",
+                ("0",),
             ),
-            ({"1": {}}, "not a list"),
+            ({"1": {}}, ("list",)),
         ],
     )
-    def test_what_is_not_a_whole_checklist_is_refused(self, entries: Any, named: str) -> None:
+    def test_what_is_not_a_whole_checklist_is_refused(self, entries: Any, named: tuple[object, ...]) -> None:
         text = json.dumps(entries)
-        with pytest.raises(UnreadableError, match=named) as caught:
+        with raises(UnreadableError, *named) as caught:
             read_checklist(text, self.CLAIMS)
         assert caught.value.raw == text

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.lab.tables.folders import LACKING, VERIFIED, Told, written
+from tests.raising import raises
 from vista_guard.cli import app
 from vista_guard.errors import InputError
 from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
@@ -220,9 +221,9 @@ def test_runs_of_other_evidence_are_refused_with_what_differs(tmp_path: Path) ->
     labels = [VERIFIED, LACKING, LACKING, LACKING]
     one, other = (measured(tmp_path / name, labels, judge=name) for name in ("one", "other"))
     wiki = EvidenceInfo(kind="wiki", source="enwiki.db", k=5, fingerprint="ab")
-    with pytest.raises(InputError, match=r"one .*other .*kind wiki and none"):
+    with raises(InputError, "wiki"):
         dad.lines_of([with_evidence(one, wiki), with_evidence(other, None)])
-    with pytest.raises(InputError, match="k 5 and 10"):
+    with raises(InputError, "5", "10"):
         dad.lines_of([with_evidence(one, wiki), with_evidence(other, wiki.model_copy(update={"k": 10}))])
     replayed = wiki.model_copy(update={"replayed": "cd"})
     assert len(dad.lines_of([with_evidence(one, wiki), with_evidence(other, replayed)])) == 2
@@ -236,7 +237,7 @@ def test_the_datas_own_claims_may_stand_beside_a_judges(tmp_path: Path) -> None:
 
 def test_two_runs_of_one_system_are_refused(tmp_path: Path) -> None:
     labels = [VERIFIED, LACKING, LACKING, LACKING]
-    with pytest.raises(InputError, match="same system"):
+    with raises(InputError, "system"):
         dad.lines_of([measured(tmp_path / name, labels) for name in ("one", "other")])
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ pytest.importorskip("scipy")
 
 from typer.testing import CliRunner
 
+from tests.pace import until
 from vista_guard.cli import app
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 
@@ -49,10 +49,7 @@ def killed_after(server: ScriptedChatServer, requests: int, *arguments: str) -> 
     """Runs a command and kills it, without a word, once the server has so many more requests."""
     wanted = len(server.requests) + requests
     with started(*arguments) as process:
-        for _ in range(600):
-            if len(server.requests) >= wanted or process.poll() is not None:
-                break
-            time.sleep(0.05)
+        until(lambda: len(server.requests) >= wanted or process.poll() is not None)
         os.kill(process.pid, signal.SIGKILL)
 
 

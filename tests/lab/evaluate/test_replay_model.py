@@ -7,15 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.pace import PATIENCE_S, until
 from vista_guard.cli import app
-from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
+from vista_guard.testing import ReceivedRequest, ScriptedChatServer, Verdict, judge_script
 
 CONVERSATIONS, TURNS = 12, 10
 CONCURRENCY = 4
@@ -39,9 +41,9 @@ def write_log(path: Path, conversations: int, turns: int) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def scripted(conversations: int, turns: int) -> ScriptedChatServer:
+def scripted(conversations: int, turns: int, latency: Callable[[ReceivedRequest], float]) -> ScriptedChatServer:
     texts = [turn(c, n) for c in range(conversations) for n in range(turns)]
-    return ScriptedChatServer(judge_script({text: [Verdict(text)] for text in texts}), latency=0.002)
+    return ScriptedChatServer(judge_script({text: [Verdict(text)] for text in texts}), latency=latency)
 
 
 def replay(server: ScriptedChatServer, folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -68,19 +70,23 @@ def judged(folder: Path) -> list[tuple[str, int, str]]:
 def test_killed_in_the_middle_every_turn_is_judged_once_and_no_call_is_paid_twice(tmp_path: Path) -> None:
     write_log(tmp_path / "log.jsonl", CONVERSATIONS, TURNS)
     everything = [(f"talk-{c}", 2 * n + 1, "VERIFIED") for c in range(CONVERSATIONS) for n in range(TURNS)]
-    with scripted(CONVERSATIONS, TURNS) as server:
+    killed = threading.Event()
+
+    def latency(request: ReceivedRequest) -> float:  # the first run gets no further than half
+        return 0.0 if request.number <= len(everything) or killed.is_set() else 3600.0
+
+    with scripted(CONVERSATIONS, TURNS, latency) as server:
         first = replay(server, tmp_path, "--cache", "cache")
         try:
-            deadline = time.monotonic() + 240
-            while server.calls < len(everything) and first.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.02)
+            until(lambda: server.calls > len(everything) or first.poll() is not None)
             assert first.poll() is None, first.communicate()
         finally:
             first.send_signal(signal.SIGKILL)
             first.communicate()
+            killed.set()
         before = server.calls
         second = replay(server, tmp_path, "--cache", "cache")
-        out, err = second.communicate(timeout=400)
+        out, err = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 0, out + err
         server.assert_accepted()
         paid = Counter(request.user for request in server.requests)
@@ -94,9 +100,9 @@ def test_killed_in_the_middle_every_turn_is_judged_once_and_no_call_is_paid_twic
 
 def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -> None:
     write_log(tmp_path / "log.jsonl", 3, 4)
-    with scripted(3, 4) as server:
+    with scripted(3, 4, lambda _: 0.0) as server:
         first = replay(server, tmp_path, VISTA_GUARD_MODEL__BUDGET__RUN__CALLS="9")
-        out, err = first.communicate(timeout=200)
+        out, err = first.communicate(timeout=PATIENCE_S)
         assert (first.returncode, server.calls) == (1, 9), out + err
         done = judged(tmp_path)
         assert {label for _, _, label in done} == {"VERIFIED"}
@@ -105,7 +111,7 @@ def test_a_spent_budget_stops_the_replay_and_a_new_one_goes_on(tmp_path: Path) -
         )
         assert "Traceback" not in err
         second = replay(server, tmp_path)
-        out, err = second.communicate(timeout=200)
+        out, err = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 0, out + err
     assert sorted(judged(tmp_path)) == sorted((f"talk-{c}", 2 * n + 1, "VERIFIED") for c in range(3) for n in range(4))
     assert len(done) < 12
@@ -142,7 +148,7 @@ def test_an_endpoint_that_is_not_there_leaves_every_turn_unchecked_which_is_said
     judge = ["--judge", "openai:m@http://127.0.0.1:9/v1"]
     variables = {**os.environ, "VISTA_GUARD_MODEL__MAX_RETRIES": "0"}
     done = subprocess.run(
-        [*command, *judge], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200, check=False
+        [*command, *judge], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 1, done.stderr
     assert "1 of 1 claims are unchecked, 1 of them: openai:m@http://127.0.0.1:9/v1 cannot be reached" in done.stderr

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli import after_notice
+from tests.pace import PATIENCE_S, until
 from vista_guard.types import Label, TurnReport
 
 ROOT = Path(__file__).parents[3]
@@ -41,14 +41,14 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def command(log: Path, out: Path, *, seconds: float = 0.0, claims: str = "judge", most: int = 0) -> list[str]:
+def command(log: Path, out: Path, *, free: int = 99, claims: str = "judge", most: int = 0) -> list[str]:
     return [
         sys.executable,
         "-m",
         "tests.lab.evaluate.replay_with_rules",
         str(log),
         str(out),
-        str(seconds),
+        str(free),
         claims,
         str(most),
     ]
@@ -59,16 +59,11 @@ def start(arguments: list[str]) -> subprocess.Popen[str]:
 
 
 def finish(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def wait_for_reports(out: Path, number: int) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if out.exists() and out.read_bytes().count(b"\n") >= number:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{out} never held {number} reports")
+    until(lambda: out.exists() and out.read_bytes().count(b"\n") >= number)
 
 
 def turns(out: Path) -> list[tuple[str | None, int]]:
@@ -97,10 +92,13 @@ def test_stdout_holds_the_summary_and_stderr_nothing(log: Path, tmp_path: Path) 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_after_the_turns_in_flight(log: Path, tmp_path: Path, number: int, code: int) -> None:
     out = tmp_path / "reports.jsonl"
-    running = start(command(log, out, seconds=0.2))
+    running = start(command(log, out, free=2))
     wait_for_reports(out, 3)
     running.send_signal(number)
-    _, errors = running.communicate(timeout=60)
+    assert running.stderr is not None
+    errors = "".join(running.stderr.readline() for _ in range(3))
+    Path(f"{out}.go").touch()
+    errors += running.communicate(timeout=PATIENCE_S)[1]
     safe = len(turns(out))
     assert running.returncode == code
     assert after_notice(errors) == (
@@ -114,14 +112,14 @@ def test_a_signal_stops_after_the_turns_in_flight(log: Path, tmp_path: Path, num
 
 def test_a_second_ctrl_c_stops_at_once(log: Path, tmp_path: Path) -> None:
     out = tmp_path / "reports.jsonl"
-    running = start(command(log, out, seconds=3600))
+    running = start(command(log, out, free=0))
     assert running.stderr is not None
     wait_for_reports(out, 2)
     running.send_signal(signal.SIGINT)
     assert after_notice(running.stderr.readline() + running.stderr.readline()) == ""
     assert running.stderr.readline() == "stopping after the turns that are being judged; once more to stop at once\n"
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, errors) == (130, "interrupted\n")
     assert sorted(turns(out)) == [("n0", 1), ("n1", 1)]
 
@@ -129,10 +127,10 @@ def test_a_second_ctrl_c_stops_at_once(log: Path, tmp_path: Path) -> None:
 def test_a_kill_at_any_moment_loses_and_doubles_nothing(log: Path, tmp_path: Path) -> None:
     out = tmp_path / "reports.jsonl"
     for reports in (2, 7, 12):
-        running = start(command(log, out, seconds=0.1))
+        running = start(command(log, out, free=4))
         wait_for_reports(out, reports)
         running.send_signal(signal.SIGKILL)
-        running.communicate(timeout=60)
+        running.communicate(timeout=PATIENCE_S)
         assert running.returncode == -signal.SIGKILL
     with out.open("ab") as file:
         file.write(b'{"schema_version":"1.0","conversation_id":"n5","turn_')
@@ -171,13 +169,13 @@ def test_broken_lines_are_named_and_lead_to_exit_code_2(log: Path, tmp_path: Pat
 
 
 def test_a_reader_of_stdout_that_goes_away(log: Path, tmp_path: Path) -> None:
-    running = start(command(log, tmp_path / "reports.jsonl", seconds=0.05))
+    running = start(command(log, tmp_path / "reports.jsonl"))
     assert running.stdout is not None
     running.stdout.close()
     assert running.stderr is not None
     errors = running.stderr.read()
     running.stderr.close()
-    assert (running.wait(timeout=60), after_notice(errors)) == (1, "")
+    assert (running.wait(timeout=PATIENCE_S), after_notice(errors)) == (1, "")
     assert_complete(tmp_path / "reports.jsonl")
 
 
@@ -185,7 +183,7 @@ def test_a_terminal_sees_how_far_it_is(log: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="terminals are opened as on Unix")
     terminal, other_end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    arguments = command(log, tmp_path / "reports.jsonl", seconds=0.05)
+    arguments = command(log, tmp_path / "reports.jsonl")
     running = subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=other_end, env=environment)
     os.close(other_end)
     shown = b""
@@ -195,7 +193,7 @@ def test_a_terminal_sees_how_far_it_is(log: Path, tmp_path: Path) -> None:
     except OSError:  # Linux' way to say that the other end was closed.
         pass
     os.close(terminal)
-    summary, _ = running.communicate(timeout=60)
+    summary, _ = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     assert b"6/6" in shown
     assert b"18 turns" in shown

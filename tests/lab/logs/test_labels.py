@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.lab.logs.rows import broken, written
+from tests.raising import raises
 from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.logs.formats import Columns, LoggedConversation, read_log
@@ -119,9 +120,8 @@ def test_yes_and_no_follow_the_name_of_the_column(column: str) -> None:
 @pytest.mark.parametrize("column", OPEN)
 def test_yes_and_no_are_refused_where_nothing_says_what_they_mean(column: str) -> None:
     for cell in (*YES, *NO, True, 0):
-        with pytest.raises(ConfigError) as raised:
+        with raises(ConfigError, column, "bad"):
             is_fine(column, cell)
-        assert f"label={column}:bad" in str(raised.value)
     assert is_fine(column, "yes", told=False) is False
     assert is_fine(column, "0", told=False) is True
 

@@ -94,7 +94,7 @@ def test_what_is_no_path(path: str) -> None:
 def test_steps() -> None:
     assert steps("a.b[-1][2].c d[]") == ("a", "b", -1, 2, "c d", None)
     assert value_at({"a": [{"b": 1}, {"b": 2}]}, "a[*].b") == [1, 2]
-    with pytest.raises(InputError, match="keys a"):
+    with pytest.raises(InputError):
         value_at({"a": 1}, "b")
 
 

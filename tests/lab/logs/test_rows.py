@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.lab.logs.rows import Said, broken, read, written
+from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnGold, count, detect, named, read_log
 
@@ -184,24 +185,24 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     log = tmp_path / "talks.csv"
     log.write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"talks\.csv has no column 'c'"):
+    with raises(ConfigError, "talks.csv", "c"):
         read(log, columns=Columns.parse("question=a,answer=c"))
-    with pytest.raises(ConfigError, match="has the columns a, b"):
+    with pytest.raises(ConfigError):
         read(log, columns=Columns.parse("question=a"))
-    with pytest.raises(ConfigError, match=r"--columns .*azure"):
+    with raises(ConfigError, "--columns", "azure"):
         read(log, named("azure"), Columns.parse("answer=a"))
 
 
 @pytest.mark.parametrize("told", ["", "role", "role=", "wizard=a", "role=a,role=b"])
 def test_a_map_that_makes_no_sense(told: str) -> None:
-    with pytest.raises(ConfigError, match=r"--columns has '.*'"):
+    with raises(ConfigError, "--columns"):
         Columns.parse(told)
 
 
 def test_a_folder_of_logs(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
-    with pytest.raises(InputError, match=r"\.csv, \.json"):
+    with raises(InputError, "csv", "json"):
         read(folder)
     (folder / "2.jsonl.gz").write_bytes(gzip.compress(json.dumps({"id": "b", "messages": CHAT}).encode()))
     written(folder / "1.jsonl", [{"id": "a", "messages": CHAT}, {"messages": [7]}])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.raising import raises
 from vista_guard.policy.risk import reliability
 from vista_guard.policy.turn_risk import vista_score
 from vista_guard.types import (
@@ -158,7 +159,7 @@ def test_reliability_by_hand() -> None:
     # The mean gap over judgements: 0.05, twice 0.155, 0.15, twice 0.025.
     assert found.ece == pytest.approx((0.05 + 2 * 0.155 + 0.15 + 2 * 0.025) / 6)
     assert reliability([], []) is None
-    with pytest.raises(ValueError, match="shorter"):
+    with raises(ValueError, "shorter"):
         reliability([0.5, 0.5], [True])
 
 

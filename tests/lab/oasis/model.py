@@ -10,6 +10,7 @@ from html import unescape
 from typing import Any
 
 from tests.lab.oasis.scripted import House, scripted_answer
+from tests.pace import others
 from vista_guard.judges.model import ChatRequest, Reply
 
 
@@ -20,10 +21,11 @@ class ScriptedModel:
     parameters: Mapping[str, Any] = {}
     why_exhausted = None
 
-    def __init__(self, known: Sequence[House], seconds: float = 0.0) -> None:
+    def __init__(self, known: Sequence[House], together: int = 0) -> None:
+        """The first answers wait until so many are asked for."""
         self._known = {house.name: house for house in known}
         self._pattern = re.compile("|".join(map(re.escape, self._known)))
-        self._seconds = seconds
+        self._together, self._there = together, asyncio.Event()
         self.asked: Counter[str] = Counter()
         self.underway = self.most = 0
 
@@ -33,7 +35,10 @@ class ScriptedModel:
         self.asked[found.group()] += 1
         self.underway += 1
         self.most = max(self.most, self.underway)
-        await asyncio.sleep(self._seconds)
+        if not self._there.is_set() and self.most >= self._together:
+            await others()  # whatever more is asked for at once
+            self._there.set()
+        await self._there.wait()
         self.underway -= 1
         house = self._known[found.group()]
         text = scripted_answer(house, request.schema)

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections import Counter
 from html import unescape
 from pathlib import Path
@@ -20,6 +20,7 @@ pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")
 
 from tests.lab.oasis.scripted import House, houses, pair_script
+from tests.pace import until
 from vista_guard.cli import app
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.oasis.records import read_records
@@ -51,25 +52,27 @@ def test_after_kill_9_no_written_record_is_asked_about_again(tmp_path: Path, fol
     asked: Counter[str] = Counter()
     script = pair_script(known)
 
-    def slow(request: ReceivedRequest) -> str:
+    killed = threading.Event()
+
+    def counted(request: ReceivedRequest) -> str:
         name = next(house.name for house in known if house.name in unescape(request.user))
         asked[name] += 1
-        time.sleep(0.15)
         return script(request)
 
+    def latency(request: ReceivedRequest) -> float:
+        return 0.0 if request.number <= 12 or killed.is_set() else 3600.0
+
     out = tmp_path / "ours"
-    with ScriptedChatServer(slow) as server:
+    with ScriptedChatServer(counted, latency=latency) as server:
         model = f"openai:m@{server.base_url}"
         arguments = ["generate", folder, "--out", out, "--model", model, "--gate", "none", "--at-once", 3]
         command = [sys.executable, "-m", "vista_guard", "oasis", *map(str, arguments)]
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        path, deadline = out / RECORDS, time.monotonic() + 120
-        while not (path.exists() and path.read_bytes().count(b"\n") >= 8):
-            assert time.monotonic() < deadline
-            assert first.poll() is None
-            time.sleep(0.02)
+        path = out / RECORDS
+        until(lambda: first.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= 8))
         os.kill(first.pid, signal.SIGKILL)
-        first.wait()
+        assert first.wait() == -signal.SIGKILL
+        killed.set()
         kept = [json.loads(line) for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
         done = {known_name(record["passage"]["text"], known) for record in kept}
         before = dict(asked)

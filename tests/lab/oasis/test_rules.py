@@ -10,6 +10,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.types import Document
 from vista_lab.oasis.alterations import alterations
@@ -136,7 +137,7 @@ def test_a_passage_that_gives_no_pair_says_why() -> None:
     found = EmbeddedGenerator().make(passage)
     assert isinstance(found, NoPair)
     assert "no claim" in found.reason
-    with pytest.raises(ConfigError, match="edits is 'some'"):
+    with raises(ConfigError, "some"):
         EmbeddedGenerator("some")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.lab.policies.turns import JUDGE, attempt, finding, stored, unchecked
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, build_policy
 from vista_guard.types import Action, Label, TurnReport
@@ -117,5 +116,5 @@ def test_a_policy_that_was_in_force_can_be_checked_against_what_was_done() -> No
 
 def test_a_policy_whose_thresholds_were_not_chosen_says_so() -> None:
     waiting = build_policy("balanced", {"max_false_alarm_rate": 0.02})
-    with pytest.raises(ConfigError, match="max_false_alarm_rate"):
+    with raises(ConfigError, "max_false_alarm_rate"):
         between(TURNS, PRESETS["balanced"], waiting)

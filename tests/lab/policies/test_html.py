@@ -11,6 +11,7 @@ import pytest
 
 from tests.dashboard.browser import chromium, faults
 from tests.lab.policies.replays import TALKS, chat, judged
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Settings
 from vista_lab.policies import html as policies
@@ -105,8 +106,8 @@ def test_policies_that_agree(hostile: tuple[Path, LogNotes]) -> None:
 
 
 def test_a_page_that_cannot_be_written(hostile: tuple[Path, LogNotes], tmp_path: Path) -> None:
-    for path, why in ((tmp_path, "it is a folder"), (tmp_path / "no" / "page.html", "its folder does not exist")):
-        with pytest.raises(ConfigError, match=f"cannot be written: {why}"):
+    for path in (tmp_path, tmp_path / "no" / "page.html"):
+        with raises(ConfigError, path):
             check_place(path)
     made = tmp_path / "page.html"
     write_page(made, "log", *hostile, compared(hostile), now=NOW)

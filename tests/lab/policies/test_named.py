@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.settings.sources import Settings
@@ -50,25 +51,25 @@ def test_a_file_has_what_a_settings_file_has(tmp_path: Path, name: str, text: st
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("a.toml", "", r"a\.toml says nothing"),
-        ("a.toml", "policy = ", r"a\.toml cannot be read as TOML: Invalid value"),
-        ("a.yaml", "{", r"a\.yaml cannot be read as YAML: while parsing"),
-        ("a.yaml", "policy: strict\npolicy: monitor", r"a\.yaml cannot be read as YAML: policy stands there twice"),
+        ("a.toml", "", ("a.toml",)),
+        ("a.toml", "policy = ", ("a.toml", "TOML")),
+        ("a.yaml", "{", ("a.yaml", "YAML")),
+        ("a.yaml", "policy: strict\npolicy: monitor", ("a.yaml", "YAML", "policy")),
         (
             "a.yaml",
             "polcy: strict",
-            r"'polcy'.* policy, policy_overrides and risk_table",
+            ("polcy", "policy", "policy_overrides", "risk_table"),
         ),
-        ("a.yaml", "policy: 7", "policy must be a preset's name"),
-        ("a.yaml", "policy: lax", r"the policy .*a\.yaml: policy is 'lax'; choose one of monitor, balanced, strict"),
-        ("a.yaml", "policy: monitor\npolicy_overrides: {on_unchecked: BLOCK}", "the monitor policy never withholds"),
-        ("a.yaml", None, r"a\.yaml cannot be read: No such file"),
-        ("lax", None, r"policy is '.*lax'; choose one of monitor, balanced, strict, settings, or a file that ends in"),
+        ("a.yaml", "policy: 7", ("policy",)),
+        ("a.yaml", "policy: lax", ("policy", "a.yaml", "lax")),
+        ("a.yaml", "policy: monitor\npolicy_overrides: {on_unchecked: BLOCK}", ("policy",)),
+        ("a.yaml", None, ("a.yaml",)),
+        ("lax", None, ("policy", "lax")),
     ],
 )
-def test_a_file_that_makes_no_sense(tmp_path: Path, name: str, text: str | None, error: str) -> None:
+def test_a_file_that_makes_no_sense(tmp_path: Path, name: str, text: str | None, error: tuple[str, ...]) -> None:
     path = tmp_path / name
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=error):
+    with raises(ConfigError, *error):
         named_policy(str(path), SETTINGS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.settings.sources import Settings
@@ -36,5 +37,5 @@ def test_a_preset_alone_is_one_line() -> None:
 
 
 def test_what_toml_has_no_word_for_is_named() -> None:
-    with pytest.raises(ConfigError, match="flag_at_risk is None"):
+    with raises(ConfigError, "flag_at_risk", "None"):
         Recipe("balanced", {"flag_at_risk": None}).toml()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.runs.ruled import Ruled, source
+from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_lab.runs.evaluate import Evaluation, evaluate
 from vista_lab.runs.loop import RunSettings
@@ -30,25 +31,25 @@ def changed(path: Path, change: Change) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: lines[:3], "has 3 turns; manifest.json has 12. Delete gold.jsonl"),
-        (lambda lines: [], "has 0 turns; manifest.json has 12"),
-        (lambda lines: [*lines, lines[0]], "line 13 names turn 1 of conversation talk-0 again"),
-        (lambda lines: [*lines[:2], '{"conv\n', *lines[2:]], "line 3 is not gold"),
+        (lambda lines: lines[:3], ("3", "manifest.json", "gold.jsonl")),
+        (lambda lines: [], ("0", "manifest.json")),
+        (lambda lines: [*lines, lines[0]], ("13", "1", "talk-0")),
+        (lambda lines: [*lines[:2], '{"conv\n', *lines[2:]], ("3", "gold")),
     ],
 )
 async def test_gold_that_was_cut_off_or_pasted_is_refused_and_written_anew(
-    tmp_path: Path, change: Change, said: str
+    tmp_path: Path, change: Change, said: tuple[str, ...]
 ) -> None:
     out = tmp_path / "run"
     before = (await run(out)).figures
     changed(out / "gold.jsonl", change)
     for read in (summarise, read_measured):
-        with pytest.raises(InputError, match=said):
+        with raises(InputError, *said):
             read(out)
-    with pytest.raises(VistaGuardError, match=r"Delete gold\.jsonl"):
+    with raises(VistaGuardError, "gold.jsonl"):
         await run(out)
     (out / "gold.jsonl").unlink()
-    with pytest.raises(InputError, match=r"gold\.jsonl does not exist. Rerun"):
+    with raises(InputError, "gold.jsonl"):
         summarise(out)
     after = await run(out)
     assert (after.figures, after.session.resumed) == (before, 12)
@@ -58,7 +59,7 @@ async def test_gold_that_was_edited_is_refused_where_the_data_says_otherwise(tmp
     out = tmp_path / "run"
     await run(out)
     changed(out / "gold.jsonl", lambda lines: [line.replace('"positive":true', '"positive":false') for line in lines])
-    with pytest.raises(ConfigError, match="turn 3 of conversation talk-0"):
+    with raises(ConfigError, "3", "talk-0"):
         await run(out)
 
 
@@ -67,9 +68,9 @@ async def test_a_turn_that_is_reported_twice_is_counted_in_no_figure(tmp_path: P
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines, lines[2]])
     for read in (summarise, read_measured):
-        with pytest.raises(InputError, match=r"line 13 reports on turn \d of conversation talk-\d again"):
+        with raises(InputError, "13", "reports"):
             read(out)
-    with pytest.raises(ConfigError, match=r"line 13 reports on .* again"):
+    with raises(ConfigError, "13", "reports"):
         await run(out)
 
 
@@ -78,7 +79,7 @@ async def test_a_report_of_another_run_is_counted_in_no_figure(tmp_path: Path) -
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [lines[0].replace('"talk-', '"other-'), *lines[1:]])
     for read in (summarise, read_measured):
-        with pytest.raises(InputError, match=r"of conversation other-\d, which gold\.jsonl lacks"):
+        with raises(InputError, "gold.jsonl"):
             read(out)
 
 
@@ -86,7 +87,7 @@ async def test_a_damaged_line_is_named_and_only_its_turn_is_judged_again(tmp_pat
     out = tmp_path / "run"
     await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], '{"conv\n', *lines[5:]])
-    with pytest.raises(ConfigError, match=r"reports\.jsonl: line 5 is not a report"):
+    with raises(ConfigError, "reports.jsonl", "5"):
         await run(out)
     changed(out / "reports.jsonl", lambda lines: [*lines[:4], *lines[5:]])
     done = await run(out)

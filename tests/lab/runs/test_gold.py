@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.lab.policies.turns import finding, unchecked
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.policy.labels import GoldTurn, is_right
 from vista_guard.types import Label
@@ -33,15 +32,15 @@ def test_labels_as_calibrate_takes_them(tmp_path: Path) -> None:
 
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 2: turn_index"):
+    with raises(InputError, "2", "turn_index"):
         read_gold(written(tmp_path / "labels.jsonl", LINES[0], {"conversation_id": "visit", "fine": True}))
 
 
 def test_neither_labels_nor_a_log_with_some(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "It is old."}]
-    with pytest.raises(InputError, match="labels no turn and no claim"):
+    with raises(InputError, "labels"):
         read_gold(written(tmp_path / "log.jsonl", {"messages": said}))
-    with pytest.raises(InputError, match=r"gone\.jsonl cannot be read"):
+    with raises(InputError, "gone.jsonl"):
         read_gold(tmp_path / "gone.jsonl")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab.runs.light import Light, changing, light, slow
 from tests.lab.runs.ruled import lasting, source
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.types import TurnReport
 from vista_lab.runs import cluster as joining
@@ -70,7 +71,7 @@ async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: No
 
 @pytest.mark.usefixtures("nodes")
 async def test_nodes_that_would_judge_otherwise_than_the_command_are_refused() -> None:
-    with pytest.raises(ConfigError, match="would judge differently: judge light 1 instead of light 2"):
+    with raises(ConfigError, "judge", "1", "2"):
         await RaySystem.start(light, expected=Light(version="2").info)
 
 

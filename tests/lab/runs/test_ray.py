@@ -19,6 +19,8 @@ import pytest
 
 from tests.lab.runs.light import Light, deadly, decomposed, impossible, light, limited
 from tests.lab.runs.ruled import lasting, source
+from tests.pace import PATIENCE_S
+from tests.raising import raises
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.testing import ScriptedChatServer
@@ -70,31 +72,28 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("ray://head:10001", r"--address is ray://head:10001; .*--address auto"),
-        ("127.0.0.1:9", "no Ray cluster at 127.0.0.1:9: Connection refused"),
-        ("head", "--address is 'head'; give HOST:PORT of the cluster's head node, or auto"),
+        ("ray://head:10001", ("--address", "ray://head:10001")),
+        ("127.0.0.1:9", ("cluster", "127.0.0.1:9")),
+        ("head", ("--address", "head")),
     ],
 )
-async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+async def test_an_address_where_no_cluster_is_reached_is_refused(address: str, message: tuple[str, ...]) -> None:
+    with raises(ConfigError, *message):
         await RaySystem.start(light, address=address)
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [(b"HTTP/1.1 400 Bad Request\r\n", "something else listens there. Give the port"), (b"", "no answer within")],
-)
-def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", b""])
+def test_a_port_of_something_else_is_told_at_once(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray would try it for seven minutes, and then end the process."""
-    monkeypatch.setattr(joining, "REACH_SECONDS", 0.5)
+    monkeypatch.setattr(joining, "REACH_SECONDS", PATIENCE_S if answer else 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as other:
-        server.settimeout(30)
+        server.settimeout(PATIENCE_S)
         address = f"127.0.0.1:{server.getsockname()[1]}"
         connecting = other.submit(joining.connect, address, None)
         asking, _ = server.accept()
         with asking:
             asking.sendall(answer)
-            with pytest.raises(ConfigError, match=f"no Ray cluster at {address}: {message}"):
+            with raises(ConfigError, address):
                 connecting.result()
 
 
@@ -113,7 +112,7 @@ def test_a_cluster_that_is_started_here_leaves_no_token_in_the_home(tmp_path: Pa
 
 
 async def test_a_machine_is_not_given_more_workers_than_it_has_cores() -> None:
-    with pytest.raises(ConfigError, match=r"--workers is 9999, and this machine has \d+ cores"):
+    with raises(ConfigError, "--workers", "9999"):
         await RaySystem.start(light, workers=9999)
 
 
@@ -143,16 +142,16 @@ async def test_a_conversation_that_kills_its_workers_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_engine, "LOSSES", 1)
-    with pytest.raises(JudgeError, match=r"^1 workers .* conversation talk-\d: "):
+    with raises(JudgeError, "1"):
         await run(tmp_path / "run", partial(deadly, tmp_path / "died"), workers=1)
     assert ("talk-3", 3) not in lasting(tmp_path / "run")
 
 
 @pytest.mark.usefixtures("cluster")
 async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
-    with pytest.raises(ConfigError, match=r"^judge is 'nobody', which names none \(on node .+\)$"):
+    with raises(ConfigError, "judge", "nobody"):
         await RaySystem.start(impossible, workers=1)
-    with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores"):
+    with raises(ConfigError, "--workers", "9", "cluster", "2"):
         await RaySystem.start(light, workers=9)
 
 
@@ -180,11 +179,7 @@ def _without_cached_tokens(reports: dict[Any, dict[str, Any]]) -> dict[Any, dict
 
 def test_workers_that_judge_differently_are_refused() -> None:
     ray_engine.check_alike(1, Ready("n1", __version__, Light().info), Light().info)
-    message = (
-        r"^worker 1 of the Ray cluster, on node n1, would judge differently: {}\. Give all nodes the same version of "
-        "vista-guard, and the same settings as the command$"
-    )
-    with pytest.raises(ConfigError, match=message.format("judge light 2 instead of light 1")):
+    with raises(ConfigError, 1, "n1", "light 2", "light 1"):
         ray_engine.check_alike(1, Ready("n1", __version__, Light(version="2").info), Light().info)
-    with pytest.raises(ConfigError, match=message.format(f"vista-guard 0.0.1 instead of {__version__}")):
+    with raises(ConfigError, 1, "n1", "0.0.1", __version__):
         ray_engine.check_alike(1, Ready("n1", "0.0.1", Light().info), Light().info)

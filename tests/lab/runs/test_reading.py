@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.lab.policies.turns import stored
 from tests.lab.runs.ruled import Ruled, source
 from tests.lab.runs.runs import manifest, run, written
+from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.types import Action
 from vista_lab.runs.evaluate import evaluate
@@ -70,7 +69,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "run.jsonl", stored(number=1))
     path.write_bytes(path.read_bytes() + b"{}\n")
     (file,), _ = find_runs([path])
-    with pytest.raises(InputError, match=r"run\.jsonl, line 2 "):
+    with raises(InputError, "run.jsonl", "2"):
         read_run(file)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.systems.rows import run, verdicts
+from tests.raising import raises
 from vista_guard import Check, Claim, ConfigError, Document, EvidenceSet, Finding, JudgeInfo, Label, Turn, TurnReport
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
@@ -127,10 +128,9 @@ def test_a_dump_that_is_none_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE pages (title, text)")
     database.close()
-    for file, why in ((text, "not a database"), (other, "no such table: documents"), (tmp_path / "no.db", "not exist")):
-        with pytest.raises(ConfigError, match=why) as caught:
+    for file in (text, other, tmp_path / "no.db"):
+        with raises(ConfigError, file):
             made(f"wiki:{file}")
-        assert str(file) in str(caught.value)
 
 
 SEARCHES = """
@@ -165,7 +165,7 @@ def test_a_search_that_fails_leaves_that_claim_unchecked(tmp_path: Path, monkeyp
 def test_what_is_no_search_function_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = module(tmp_path, "engine_b", SEARCHES, monkeypatch)
     for source in ("no_such_engine:find", f"{name}:nothing", f"{name}:words"):
-        with pytest.raises(ConfigError, match=f"search:{source}"):
+        with raises(ConfigError, "search", source):
             made(f"search:{source}")
     report = judged(made(f"search:{name}:number"), talk())
     assert [one.error.partition(" for")[0] for one in report.unchecked] == ["search engine_b:number gave '7'"] * 3
@@ -188,7 +188,7 @@ async def test_a_corpus_is_asked_with_each_claim(tmp_path: Path) -> None:
     assert first.fingerprint != second.fingerprint
     assert not first.same_as(second)
     await system.aclose()
-    with pytest.raises(ConfigError, match="vista-guard documents add"):
+    with pytest.raises(ConfigError):
         made("corpus")
 
 
@@ -229,14 +229,14 @@ def test_an_order_is_read_strictly() -> None:
     assert EvidenceOrder.parse("search:engine:find") == EvidenceOrder("search", "engine:find", 10)
     assert EvidenceOrder.parse("given", 3) == EvidenceOrder("given", "", 3)
     for text in ("google", "wiki", "given:x", "recorded:", ""):
-        with pytest.raises(ConfigError, match=f"--evidence is {text!r}"):
+        with raises(ConfigError, "--evidence", text):
             EvidenceOrder.parse(text)
 
 
 @pytest.mark.parametrize("name", ["llm-judge", "majority"])
 def test_systems_that_check_no_claims_take_none(name: str) -> None:
     options = {"label": "VERIFIED"} if name == "majority" else None
-    with pytest.raises(ConfigError, match=f"system {name} checks no claims"):
+    with raises(ConfigError, "system", name, "claims"):
         make_system(name, judge="openai:m@http://127.0.0.1:9/v1", options=options, evidence=EvidenceOrder("given"))
 
 

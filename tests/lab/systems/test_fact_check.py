@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.systems.rows import run
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, assistant, conversation
@@ -144,7 +145,7 @@ def test_a_model_with_a_temperature_of_its_own_is_refused_unless_it_is_the_one_t
         ModelJudge(OpenAIChat("m", base_url="http://127.0.0.1:9/v1", options=options), options)
         for options in (ModelOptions(), ModelOptions(temperature=0.7))
     )
-    with pytest.raises(ConfigError, match="temperature"):
+    with raises(ConfigError, "temperature"):
         make_system("fact-check", judge=cold)
     assert make_system("fact-check", judge=cold, options={"temperature": "0"}).info.options["temperature"] == "0"
     by_name = make_system("fact-check", judge="openai:m@http://127.0.0.1:9/v1").info
@@ -154,12 +155,12 @@ def test_a_model_with_a_temperature_of_its_own_is_refused_unless_it_is_the_one_t
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"temperature": "warm"}, "temperature"),
-        ({"temperature": "3"}, "temperature"),
-        ({"system_role": "maybe"}, "system_role"),
-        ({"beams": "5"}, "beams"),
+        ({"temperature": "warm"}, ("temperature",)),
+        ({"temperature": "3"}, ("temperature",)),
+        ({"system_role": "maybe"}, ("system_role",)),
+        ({"beams": "5"}, ("beams",)),
     ],
 )
-def test_options_that_are_none_are_refused(options: dict[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_options_that_are_none_are_refused(options: dict[str, str], said: tuple[str, ...]) -> None:
+    with raises(ConfigError, *said):
         make_system("fact-check", judge="openai:m@http://127.0.0.1:9/v1", options=options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.raising import raises
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError
 from vista_lab.systems.catalogue import make_system
@@ -14,6 +15,5 @@ def test_a_library_that_is_not_installed_is_told_with_what_installs_it(
     library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vista_guard._extras.is_installed", lambda name: name != library)
-    with pytest.raises(ConfigError) as caught:
+    with raises(ConfigError, library, how_to_install(library)):
         make_system(f"{library}:Faithfulness")
-    assert str(caught.value) == f"a {library} metric needs {library}: {how_to_install(library)}"

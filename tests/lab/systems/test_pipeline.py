@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.raising import raises
 from vista_guard import ConfigError, Conversation, Document, Role, Turn
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
@@ -91,5 +92,5 @@ def test_what_changes_a_verdict_is_part_of_how_it_judges() -> None:
 
 @pytest.mark.parametrize("given", ["0", "-1", "many", ""])
 def test_passages_is_a_number(given: str) -> None:
-    with pytest.raises(ConfigError, match="passages"):
+    with raises(ConfigError, "passages"):
         make_system("oasis", options={"passages": given})

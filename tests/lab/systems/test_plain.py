@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.systems.rows import museum, run
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
@@ -81,16 +82,16 @@ def test_the_threshold_is_the_share_that_tells_most_turns_right() -> None:
 @pytest.mark.parametrize(
     ("name", "on", "rows", "said"),
     [
-        ("vista", DEV, museum(1), "system 'vista' .* majority and overlap"),
-        ("majority", MEASURED, museum(1), "museum is a test set"),
-        ("overlap", dataset("museum", "test"), museum(1), "fitted on museum"),
-        ("overlap", dataset("rgm", task=Task.CONTRADICTS), museum(1), "rgm is labelled for the task 'contradicts'"),
-        ("majority", DEV, [], "museum dev has no labels of this kind"),
-        ("overlap", DEV, [], "museum dev has no labelled turns"),
+        ("vista", DEV, museum(1), ("system", "vista", "majority", "overlap")),
+        ("majority", MEASURED, museum(1), ("museum", "set")),
+        ("overlap", dataset("museum", "test"), museum(1), ("museum",)),
+        ("overlap", dataset("rgm", task=Task.CONTRADICTS), museum(1), ("rgm", "contradicts")),
+        ("majority", DEV, [], ("museum", "dev")),
+        ("overlap", DEV, [], ("museum", "dev")),
     ],
 )
 def test_nothing_is_fitted_on_what_is_measured(
-    name: str, on: DataSet, rows: Sequence[LoggedConversation], said: str
+    name: str, on: DataSet, rows: Sequence[LoggedConversation], said: tuple[str, ...]
 ) -> None:
-    with pytest.raises(ConfigError, match=said):
+    with raises(ConfigError, *said):
         fit(name, on, rows, measured=MEASURED)

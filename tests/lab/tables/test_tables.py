@@ -19,6 +19,7 @@ from tests.lab.tables.folders import (
     turns,
     written,
 )
+from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label
 from vista_lab.evaluate.vista.tables import TABLES, sheets
@@ -299,17 +300,19 @@ def remade(folder: Path, **changes: object) -> list[RunMeasures]:
     [
         (
             {"files": {"rows.tsv": "cd" * 32}},
-            r"rows.tsv was not the same file \(sha256 abababababab and cdcdcdcdcdcd\)",
+            ("rows.tsv", "sha256"),
         ),
-        ({"told": turns(5, 5, 4, 6)}, "turn 1 of conversation row-9 has other gold in a than in b"),
-        ({"judge": "gpt-4o"}, "a and b are of the same system on begin-dev-wow. Give one of them"),
-        ({"claims": "given"}, "a was made with --claims judge, b with --claims given"),
-        ({"told": [Told([VERIFIED], True, conversation="x")]}, "have no turn in common"),
+        ({"told": turns(5, 5, 4, 6)}, ("1", "row-9", "gold")),
+        ({"judge": "gpt-4o"}, ("system",)),
+        ({"claims": "given"}, ("--claims", "judge", "given")),
+        ({"told": [Told([VERIFIED], True, conversation="x")]}, ()),
     ],
 )
-def test_runs_that_cannot_be_compared_are_refused(changes: dict[str, object], why: str, tmp_path: Path) -> None:
+def test_runs_that_cannot_be_compared_are_refused(
+    changes: dict[str, object], why: tuple[str, ...], tmp_path: Path
+) -> None:
     runs = remade(tmp_path, **changes)
-    with pytest.raises(InputError, match=why):
+    with raises(InputError, *why):
         sheets(runs)
 
 
@@ -321,15 +324,8 @@ def test_runs_of_different_data_sets_stand_side_by_side(tmp_path: Path) -> None:
 def test_tables_are_asked_for_by_number() -> None:
     assert TABLES.chosen("2, 8-11,21") == frozenset({2, 8, 9, 10, 11, 21})
     assert TABLES.chosen("4-8") == frozenset({4, 5, 8})
-    for asked, why in (
-        ("x", "'x'"),
-        ("6", "table 6 cannot"),
-        ("1-3", "table 1-3 cannot"),
-        ("9-8", "table 9-8 cannot"),
-        ("2-10000000000", "table 2-10000000000 cannot"),
-        ("", "''"),
-    ):
-        with pytest.raises(InputError, match=why):
+    for asked in ("x", "6", "1-3", "9-8", "2-10000000000", ""):
+        with raises(InputError, asked):
             TABLES.chosen(asked)
 
 
@@ -375,12 +371,12 @@ def test_a_damaged_run_names_the_file_and_the_line(tmp_path: Path) -> None:
     assert len(read_measured(folder).reports) == 8
     with (folder / "reports.jsonl").open("a", encoding="utf-8") as file:
         file.write("\n")
-    with pytest.raises(InputError, match=r"reports\.jsonl, line 9 "):
+    with raises(InputError, "reports.jsonl", "9"):
         read_measured(folder)
     (folder / "gold.jsonl").write_text("{}\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"gold.jsonl, line 1 |reports.jsonl, line 9"):
+    with raises(InputError, "gold.jsonl", "1"):
         read_measured(folder)
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text("utf-8").replace('"version":"1.0"', '"version":"2.0"', 1), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"has version 2.0"):
+    with raises(ConfigError, "2.0"):
         read_measured(folder)

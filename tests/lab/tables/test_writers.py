@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.raising import raises
 from vista_lab.tables.writers import Cell, Heading, Sheet, comma_separated, file_name, markdown, page, percent, row
 
 SHEET = Sheet(
@@ -91,7 +92,7 @@ def test_rows_go_below_others_under_a_line() -> None:
     longer = SHEET.below([row("paper", "1", "2", "3")])
     assert (len(longer.rows), longer.rule_before) == (3, frozenset({1, 2}))
     assert SHEET.below([]) is SHEET
-    with pytest.raises(ValueError, match=r"table-2 has 4 columns .* 1 cells"):
+    with raises(ValueError, "table-2", "4", "1"):
         SHEET.below([row("x")])
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.integrations.evals.grading import ASKED, BROKEN, FALSE, HALL, HELLO, MIXED, TRUE, assert_apart, scripted
 from tests.integrations.evals.page import assert_runs
+from tests.raising import raises
 from vista_guard import InputError, Label
 
 pytest.importorskip("deepeval", reason="deepeval is not installed here: make test-plugins")
@@ -73,7 +74,7 @@ def test_no_average_takes_in_what_was_not_judged(capsys: pytest.CaptureFixture[s
 
 def test_assert_test_says_what_is_wrong() -> None:
     assert_test(case(TRUE), [VistaMetric(grader=scripted())])
-    with pytest.raises(AssertionError, match=r"CONTRADICTED 1\.00  The hall opened in 1850"):
+    with raises(AssertionError, "CONTRADICTED", "1.00", "1850"):
         assert_test(case(FALSE), [VistaMetric(grader=scripted())])
     with pytest.raises(AssertionError, match="error: not judged: no claim was found"):
         assert_test(case(HELLO), [VistaMetric(grader=scripted())])
@@ -111,7 +112,7 @@ def test_a_metric_that_is_used_again_forgets_its_last_error() -> None:
 
 
 def test_a_case_without_an_assistant_is_an_error() -> None:
-    with pytest.raises(InputError, match="no message of the conversation is an assistant's"):
+    with pytest.raises(InputError):
         VistaMetric(grader=scripted()).measure(ConversationalTestCase(turns=[Turn(role="user", content=ASKED)]))
 
 

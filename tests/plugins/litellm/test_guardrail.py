@@ -19,6 +19,7 @@ pytest.importorskip("litellm", reason="litellm is not installed here: make test-
 import httpx
 import openai
 
+from tests.raising import raises
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.testing.script import ReceivedRequest
@@ -51,7 +52,7 @@ general_settings: {{ master_key: sk-test }}
 def test_a_mode_in_which_nothing_would_be_judged_is_refused() -> None:
     from vista_guard.integrations.litellm import VistaGuardrail
 
-    with pytest.raises(ValueError, match="pre_call"):
+    with raises(ValueError, "pre_call"):
         VistaGuardrail(guardrail_name="vista-guard", event_hook="pre_call")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.lab.systems.rows import run
+from tests.raising import raises
 from vista_guard.errors import ConfigError
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
@@ -117,16 +118,16 @@ def test_a_metric_of_the_collections_gets_what_it_names() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "Ragas does not say which score of Single is good enough; set at_least=0.8"),
-        ({"at_least": "high"}, "the option at_least is 'high'; it must be a number"),
-        ({"at_least": "1", "passes": "yes"}, "has the options at_least and passes; give one of them"),
+        ({}, ("Single", "at_least")),
+        ({"at_least": "high"}, ("at_least", "high")),
+        ({"at_least": "1", "passes": "yes"}, ("at_least", "passes")),
     ],
 )
-def test_when_it_passes_must_be_said(options: dict[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_when_it_passes_must_be_said(options: dict[str, str], said: tuple[str, ...]) -> None:
+    with raises(ConfigError, *said):
         make_system("ragas", metric=single(1.0), options=options)
 
 
 def test_what_is_no_metric_is_told() -> None:
-    with pytest.raises(ConfigError, match="is no metric of Ragas"):
+    with raises(ConfigError, "Ragas"):
         make_system("ragas:builtins:object", options={"at_least": "1"})

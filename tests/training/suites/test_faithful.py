@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.raising import raises
 from training.suites.faithful import answerable, falsified_twins, judge, policies, risk_auc, table
 from vista_guard import Action, Guard, InputError, Label
 from vista_guard.policy.label_policy import PRESETS
@@ -62,5 +63,5 @@ def test_answers_and_twins_are_judged_and_told_apart(reference: Path, tmp_path: 
 
 def test_a_line_that_is_no_twin_is_named(reference: Path, tmp_path: Path) -> None:
     (tmp_path / "twins.jsonl").write_text('{"task_id": "a0::1"}\n')
-    with pytest.raises(InputError, match=r"twins.jsonl, line 1: 'text'. A line is"):
+    with raises(InputError, "twins.jsonl", "1", "text"):
         list(falsified_twins(reference, tmp_path / "twins.jsonl"))

@@ -4,8 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.raising import raises
 from training.suites import evalsets
 from training.suites.loaders import (
     CONTRADICTED,
@@ -73,7 +72,7 @@ def test_begin(tmp_path: Path) -> None:
 def test_a_suite_judges_no_part_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "begin.tsv"
     file.write_text("knowledge\tmessage\tresponse\tbegin_label\nA.\tHi\tYes.\tPartly\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"begin.tsv row 1: begin_label is 'Partly'"):
+    with raises(InputError, "begin.tsv", "1", "begin_label", "Partly"):
         begin(file)
 
 

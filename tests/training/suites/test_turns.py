@@ -7,8 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.raising import raises
 from training.suites import remarks, summaries
 from training.suites.faithful import WITHOUT_RISK, action, policies
 from vista_guard import Action, Guard, InputError, Label
@@ -74,7 +73,7 @@ def test_a_file_that_is_no_summedits_is_named(tmp_path: Path) -> None:
     write_summaries(tmp_path, 1)
     path = tmp_path / "train" / "summedits" / "summedits_podcast.json.gz"
     path.write_bytes(gzip.compress(b'[{"doc": "d"}]'))
-    with pytest.raises(InputError, match=r"summedits_podcast.json.gz row 1: has no summary"):
+    with raises(InputError, "summedits_podcast.json.gz", "1", "summary"):
         list(summaries.read(tmp_path))
 
 

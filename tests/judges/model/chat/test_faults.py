@@ -118,7 +118,7 @@ async def test_a_call_ends_at_its_deadline_with_all_of_its_retries(
     release = threading.Event()
 
     def answer(received: Received) -> Answered:
-        release.wait(30)
+        release.wait()
         return completion()
 
     endpoint.answer = answer
@@ -177,12 +177,11 @@ async def test_requests_that_are_our_own_fault_do_not_shut_the_endpoint_out(endp
         (Fault.cut('{"label": "VERIFIED"}', clean=True), "returned an unreadable answer"),
         (Fault.empty(), "returned an unreadable answer"),
         (Fault.html(200), "returned an unreadable answer"),
-        (Fault.hang(), "did not answer within 2 s"),
     ],
 )
 async def test_a_fault_is_got_over_or_told(make: Make, fault: Fault, said: str | None) -> None:
     with ScriptedChatServer("fine", faults={1: fault}) as server:
-        chat = make(url=server.base_url, timeout_s=2 if fault.kind == "hang" else 60)
+        chat = make(url=server.base_url, timeout_s=600)
         if said is None:
             assert await chat.complete(REQUEST) == Reply("fine")
         else:

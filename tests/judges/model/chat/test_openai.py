@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from tests.judges.model.endpoint import (
     refused,
     with_message,
 )
+from tests.pace import PATIENCE_S, Clock, auntil, others
+from tests.raising import raises
 from vista_guard import _aio
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
 from vista_guard.judges.contract import measure
@@ -201,24 +203,36 @@ async def test_how_an_answer_ended_is_told(endpoint: Endpoint, make: Make, answe
 
 
 async def test_calls_at_a_time_are_bounded(endpoint: Endpoint, make: Make) -> None:
+    two = threading.Barrier(2)
+
     def answer(received: Received) -> Answered:
-        time.sleep(0.02)
+        two.wait(PATIENCE_S)
         return completion()
 
-    endpoint.answer = answer
     chat = make(concurrency=2)
+    await chat.complete(REQUEST)  # the first finds out alone what the endpoint takes
+    endpoint.answer = answer
     await asyncio.gather(*(chat.complete(REQUEST) for _ in range(8)))
     assert endpoint.busiest == 2
 
 
 async def test_waiting_for_a_place_does_not_count_against_the_deadline(endpoint: Endpoint, make: Make) -> None:
+    clock, release = Clock(asyncio.get_running_loop()), threading.Semaphore(0)
+
     def answer(received: Received) -> Answered:
-        time.sleep(0.4)
+        release.acquire()
         return completion()
 
+    chat = make(concurrency=1, timeout_s=1000)
+    await chat.complete(REQUEST)  # the first finds out alone what the endpoint takes
     endpoint.answer = answer
-    chat = make(concurrency=1, timeout_s=4)
-    assert await asyncio.gather(*(chat.complete(REQUEST) for _ in range(11))) == [Reply("fine")] * 11
+    calls = [asyncio.create_task(chat.complete(REQUEST)) for _ in range(3)]
+    for number in (2, 3, 4):
+        await auntil(partial(lambda count: len(endpoint.received) == count, number))
+        clock.turn(600)
+        await others()
+        release.release()
+    assert [await call for call in calls] == [Reply("fine")] * 3
 
 
 async def test_a_call_that_is_given_up_leaves_its_place(endpoint: Endpoint, make: Make) -> None:
@@ -226,13 +240,13 @@ async def test_a_call_that_is_given_up_leaves_its_place(endpoint: Endpoint, make
 
     def answer(received: Received) -> Answered:
         arrived.set()
-        release.wait(30)
+        release.wait(PATIENCE_S)
         return completion()
 
     endpoint.answer = answer
     chat = make(concurrency=1)
     waiting = asyncio.create_task(chat.complete(REQUEST))
-    await asyncio.to_thread(arrived.wait, 30)
+    await asyncio.to_thread(arrived.wait, PATIENCE_S)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -255,7 +269,7 @@ async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: End
         with measure():
             await chat.complete(REQUEST)
             await chat.complete(REQUEST)
-            with pytest.raises(BudgetError, match=r"20 tokens is spent \(30 used\)"):
+            with raises(BudgetError, "20", "tokens", "30"):
                 await chat.complete(REQUEST)
     assert len(endpoint.received) == 4
     assert chat.why_exhausted is None
@@ -263,7 +277,7 @@ async def test_a_turn_stops_at_its_tokens_and_the_next_one_goes_on(endpoint: End
 
 def test_a_budget_of_money_needs_a_price(endpoint: Endpoint) -> None:
     options = ModelOptions.model_validate({"budget": {"run": {"cost": 1}}})
-    with pytest.raises(ConfigError, match="whose price is unknown; set prices"):
+    with pytest.raises(ConfigError):
         OpenAIChat("m", base_url=endpoint.url, options=options)
 
 
@@ -286,14 +300,14 @@ def test_the_name_is_that_of_the_settings_without_secrets(url: str | None, name:
     ["ftp://host/v1", "localhost:8000", "http://", "http://host:port/v1", "https://host/v1?key=s3cret", "nonsense"],
 )
 def test_a_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="base_url") as caught:
+    with raises(ConfigError, "base_url") as caught:
         OpenAIChat("m", base_url=url)
     assert "s3cret" not in str(caught.value)
 
 
 def test_openai_without_a_key_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(ConfigError, match="openai:m needs a key: set OPENAI_API_KEY"):
+    with raises(ConfigError, "openai:m", "OPENAI_API_KEY"):
         OpenAIChat("m")
 
 
