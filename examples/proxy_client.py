@@ -40,7 +40,7 @@ def chat(base_url: str) -> None:
             said += chunk.choices[0].delta.content or ""
             print(chunk.choices[0].delta.content or "", end="", flush=True)
         messages.append({"role": "assistant", "content": said})
-        print(f"\n  finish_reason {chunk.choices[0].finish_reason}, guard {chunk.vista_guard['decision']}")
+        print(f"\n  finish_reason {chunk.choices[0].finish_reason}, guard {chunk.vista_guard['action']}")
 
 
 def chat_through_proxy() -> None:

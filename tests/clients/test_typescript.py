@@ -75,13 +75,13 @@ def test_the_field_of_an_answer_has_its_type(built: Path, served: Any) -> None:
     for question in ("When did it open?", "Tell me a lie."):
         body = {"model": "any", "messages": [{"role": "user", "content": question}], "documents": [NOTES]}
         fields.append(served.post("/v1/chat/completions", body).json()["vista_guard"])
-    assert [field["decision"] for field in fields] == ["ALLOW", "BLOCK"]
+    assert [field["action"] for field in fields] == ["ALLOW", "BLOCK"]
     lines = [f"export const field{at}: VistaGuardField = {json.dumps(field)};" for at, field in enumerate(fields)]
     used = 'import type { VistaGuardField } from "./field.js";\n'
     (built / "src/answers.ts").write_text(used + "\n".join(lines), encoding="utf-8")
     run(built, "tsc", "--noEmit")
-    (built / "src/answers.ts").write_text(used + lines[0].replace('"decision"', '"decided"'), encoding="utf-8")
-    with pytest.raises(AssertionError, match="decided"):
+    (built / "src/answers.ts").write_text(used + lines[0].replace('"action"', '"acted"'), encoding="utf-8")
+    with pytest.raises(AssertionError, match="acted"):
         run(built, "tsc", "--noEmit")
     (built / "src/answers.ts").unlink()
 
