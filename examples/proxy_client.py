@@ -16,7 +16,7 @@ try:
     import openai
     import starlette  # noqa: F401  for the scripted model
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install -e ./weights -e ./reader -e '.[proxy,testing]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install 'vista-guard[proxy,testing]'", file=sys.stderr)
     sys.exit(2)
 
 # What stands between the tags is what answers are held against.
