@@ -132,13 +132,14 @@ def test_the_image_has_what_the_wheels_are_built_from() -> None:
     kept = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert kept[0] == "*"
-    needed = {*wheel["packages"], "pyproject.toml", PROJECT["readme"], "weights", "reader"}
+    needed = {*wheel["packages"], "pyproject.toml", "README.md", "weights", "reader"}
     assert {f"!{name}" for name in needed} <= set(kept[1:])
     assert all((ROOT / name.removeprefix("!")).exists() for name in kept[1:])
 
 
 def test_the_chart_is_of_this_version() -> None:
-    assert yaml.safe_load((DEPLOY / "chart/Chart.yaml").read_text("utf-8"))["appVersion"] == __version__
+    chart = yaml.safe_load((DEPLOY / "chart/Chart.yaml").read_text("utf-8"))
+    assert chart["appVersion"] == chart["version"] == __version__
 
 
 def steps(workflow: str) -> list[dict[str, Any]]:
