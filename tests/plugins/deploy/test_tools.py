@@ -220,9 +220,25 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_zizmor_finds_nothing() -> None:
-    command: list[str | Path] = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github/workflows"]
+    command: list[str | Path] = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "No findings to report" in done.stdout) == (0, True), done.stdout
+
+
+FORMS = {
+    "citation-file-format": ["CITATION.cff"],
+    "compose-spec": ["deploy/compose.yaml"],
+    "dependabot": [".github/dependabot.yml"],
+    "github-issue-config": [".github/ISSUE_TEMPLATE/config.yml"],
+    "github-issue-forms": [f".github/ISSUE_TEMPLATE/{name}.yml" for name in ("bug", "idea", "verdict")],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_has_the_form_that_its_reader_wants(form: str) -> None:
+    command: list[str | Path] = [BIN / "check-jsonschema", "--builtin-schema", f"vendor.{form}", *FORMS[form]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 LINT = """
