@@ -18,7 +18,7 @@ PROJECTS := pyproject.toml weights/pyproject.toml reader/pyproject.toml
 # What the locks name, with their hashes, and nothing else: no resolver runs. uv is about ten times as fast as pip; `make UV= …`
 # takes pip, for an index that only pip's configuration names.
 UV := uv
-INSTALLER = $(BIN)/$(if $(UV),uv pip install -q,pip install -q --disable-pip-version-check) --no-deps
+INSTALLER = $(BIN)/$(if $(UV),uv pip install -q --python $(BIN)/python,pip install -q --disable-pip-version-check) --no-deps
 LOCKED = $(INSTALLER) --require-hashes -r
 OURS = $(INSTALLER) -e ./weights -e ./reader -e .
 
@@ -127,7 +127,7 @@ docs-pictures: $(DEV)
 picture: $(DEV)
 	$(BIN)/python -m tools.picture
 
-$(VENV)/.made:
+$(VENV)/.made: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit("vista-guard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(if $(UV),$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/uv.txt)
