@@ -22,7 +22,7 @@ INSTALLER = $(BIN)/$(if $(UV),uv pip install -q --python $(BIN)/python,pip insta
 LOCKED = $(INSTALLER) --require-hashes -r
 OURS = $(INSTALLER) -e ./weights -e ./reader -e .
 
-.PHONY: lock ray demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
+.PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
 
 demo: $(BASE)
 	$(BIN)/vista-guard demo
@@ -157,6 +157,7 @@ COMPILE = $(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 -
 	--no-emit-package vista-guard --no-emit-package vista-guard-reader --no-emit-package vista-guard-weights
 OF = $(COMPILE) pyproject.toml -c requirements/dev.txt $(1:%=--extra %)
 
+.PHONY: lock ray
 lock: $(VENV)/.made
 	$(COMPILE) pyproject.toml --extra dev --extra bench -o requirements/dev.txt
 	$(call OF,) -o requirements/base.txt
