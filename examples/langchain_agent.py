@@ -1,6 +1,6 @@
 """A LangChain agent that does not say what its tools did not tell it. Runs offline: the chat model is a script.
 
-pip install -e ./weights -e ./reader -e '.[langchain]'
+pip install 'vista-guard[langchain]'
 """
 
 import sys
@@ -18,7 +18,7 @@ try:
 
     from vista_guard.integrations.langchain import VistaGuardMiddleware
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install -e ./weights -e ./reader -e '.[langchain]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install 'vista-guard[langchain]'", file=sys.stderr)
     sys.exit(2)
 
 

@@ -1,6 +1,6 @@
 """vista-guard as an output rail of NeMo Guardrails: each answer is judged against the chunks it was retrieved from. Runs offline.
 
-pip install nemoguardrails -e ./weights -e ./reader -e .
+pip install nemoguardrails vista-guard
 """
 
 import sys

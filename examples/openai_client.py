@@ -17,7 +17,7 @@ try:
 
     from vista_guard.integrations.openai import guarded, report_of
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install -e ./weights -e ./reader -e '.[testing]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install 'vista-guard[testing]'", file=sys.stderr)
     sys.exit(2)
 
 NOTES = "The whale hall of the tide museum opened in 1925. Entry costs 12 euros."

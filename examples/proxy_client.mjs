@@ -29,5 +29,5 @@ for (const question of ["What does the ferry cost?", "How big and how old is it?
   }
   messages.push({ role: "assistant", content: said })
   // A withheld turn ends with the policy's message and the finish_reason "content_filter".
-  console.log(`\n  finish_reason ${last.choices[0].finish_reason}, guard ${last.vista_guard.decision}`)
+  console.log(`\n  finish_reason ${last.choices[0].finish_reason}, guard ${last.vista_guard.action}`)
 }

@@ -16,7 +16,7 @@ try:
     import openai
     import starlette  # noqa: F401  for the scripted model
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install -e ./weights -e ./reader -e '.[proxy,testing]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install 'vista-guard[proxy,testing]'", file=sys.stderr)
     sys.exit(2)
 
 # What stands between the tags is what answers are held against.
@@ -40,7 +40,7 @@ def chat(base_url: str) -> None:
             said += chunk.choices[0].delta.content or ""
             print(chunk.choices[0].delta.content or "", end="", flush=True)
         messages.append({"role": "assistant", "content": said})
-        print(f"\n  finish_reason {chunk.choices[0].finish_reason}, guard {chunk.vista_guard['decision']}")
+        print(f"\n  finish_reason {chunk.choices[0].finish_reason}, guard {chunk.vista_guard['action']}")
 
 
 def chat_through_proxy() -> None:

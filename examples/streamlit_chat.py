@@ -11,7 +11,7 @@ from vista_guard import Conversation, Document, Finding, Guard, Label, Role, Tur
 try:
     import streamlit as st
 except ImportError as missing:
-    print(f"{missing}. This example needs: pip install -e ./weights -e ./reader -e '.[dashboard]'", file=sys.stderr)
+    print(f"{missing}. This example needs: pip install 'vista-guard[dashboard]'", file=sys.stderr)
     sys.exit(2)
 
 TOWER = Document(id="tower", text="The lighthouse was built in 1888. The last keeper, Marta Eide, left in 1974.")

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 EXTRAS = {
     "chroma": ("chromadb",),
+    "chroma-client": ("chromadb",),
     "oasis": ("lemminflect", "num2words", "textblob"),
     "dashboard": ("streamlit",),
     "deepeval": ("deepeval",),

@@ -130,7 +130,7 @@ def test_proxy_client_for_node(tmp_path: Path) -> None:
 )
 def test_in_the_base_it_says_what_to_install(example: str, extra: str, library: str, tmp_path: Path) -> None:
     done = run_without(ALL, [str(EXAMPLES / example)], tmp_path)
-    said = f"No module named '{library}'. This example needs: pip install -e ./weights -e ./reader -e '.[{extra}]'\n"
+    said = f"No module named '{library}'. This example needs: pip install 'vista-guard[{extra}]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 

@@ -31,7 +31,7 @@ NEEDS = {
         "the store at kept/chroma needs chromadb",
     ),
     "Chroma's server": (
-        "chroma",
+        "chroma-client",
         "from vista_guard import Guard; Guard.from_settings(chroma_url='http://127.0.0.1:9')",
         "the store at http://127.0.0.1:9 needs chromadb",
     ),
@@ -296,6 +296,18 @@ def test_the_default_way_keeps_knowledge_in_chroma(tmp_path: Path) -> None:
     assert (done.stderr, (tmp_path / "data" / "chroma").is_dir()) == ("", True)
 
 
+def test_chromas_client_keeps_nothing_in_a_folder(tmp_path: Path) -> None:
+    """`chromadb-client` is imported as `chromadb`, and lacks the engine."""
+    opened = "from vista_guard.stores.chroma.client import chroma_client; chroma_client('kept')"
+    done = run_without(["chromadb_rust_bindings"], ["-c", opened], tmp_path)
+    assert "the store at kept needs chromadb (chromadb-client only talks to servers)" in done.stderr
+    serve = "from vista_guard.cli.serve import build_guard; build_guard({}, data_dir=None).close()"
+    done = run_without(["chromadb_rust_bindings"], ["-c", serve], tmp_path)
+    assert "ConfigError: keeping what conversations establish (or set store = " in done.stderr
+    done = run_without(["chromadb_rust_bindings"], ["-c", WAYS], tmp_path)
+    assert (done.stdout.splitlines()[0], how_to_install("chroma") in done.stderr) == ("ALLOW BLOCK", True)
+
+
 def test_a_server_forgets_only_where_it_is_told_to(tmp_path: Path) -> None:
     serve = "from vista_guard.cli.serve import build_guard; build_guard({}, data_dir=None).close()"
     done = run_without(["chromadb"], ["-c", serve], tmp_path)
@@ -349,6 +361,8 @@ def test_the_base_has_none_of_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     base, names = _named(project["dependencies"]), packages_distributions()
     for extra, libraries in EXTRAS.items():
+        if extra == "chroma-client":  # imported by the name of another package, chromadb
+            continue
         # torch is not among what tests install: what is not there is named as it is imported.
         blocked = {_plain(names.get(library, [library])[0]) for library in libraries}
         assert blocked <= _brought(extra, project["optional-dependencies"])

@@ -15,6 +15,7 @@ _TABLES: tuple[tuple[str, tuple[str, str, str], Sequence[names.Name]], ...] = (
     ("Events", ("which", "of", "what it says"), names.EVENTS),
     ("Attributes of events", ("type", "of", "what it says"), names.EVENT_ATTRIBUTES),
     ("Metrics", ("instrument, unit", "attributes", "what it counts"), names.METRICS),
+    ("Metrics of the newest conventions", ("instrument, unit", "attributes", "what it counts"), names.LATEST_METRICS),
 )
 
 

@@ -13,7 +13,7 @@ leave_working_folder()
 from importlib import import_module  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "errors": "Blocked BudgetError ConfigError InputError JudgeError StoreError VistaGuardError",

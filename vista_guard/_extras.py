@@ -21,6 +21,18 @@ def require(what: str, *libraries: str, extra: str) -> None:
         raise ConfigError(f"{what} needs {', '.join(missing)}: {how_to_install(extra)}")
 
 
+def require_chroma(what: str) -> None:
+    """Checks for Chroma with its engine, which a folder needs. ConfigError: it is missing; says what needs and installs it."""
+    if not has_chroma():
+        client = " (chromadb-client only talks to servers)" if is_installed("chromadb") else ""
+        raise ConfigError(f"{what} needs chromadb{client}: {how_to_install('chroma')}")
+
+
+def has_chroma() -> bool:
+    """True if Chroma can keep a folder. `chromadb-client` is imported by the same name and cannot."""
+    return is_installed("chromadb") and is_installed("chromadb_rust_bindings")
+
+
 def is_installed(library: str) -> bool:
     """True if the library can be imported. Loads nothing."""
     try:
@@ -30,11 +42,10 @@ def is_installed(library: str) -> bool:
 
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra from where this package came from: a checkout, a wheel, or a repository.
-
-    Never by the package's bare name: on the index that name is not ours yet.
-    """
+    """The command that installs an extra from where this package came from: an index, a checkout, a wheel, or a repository."""
     direct, url = _origin()
+    if direct is None:
+        return f"pip install 'vista-guard[{extra}]'"
     if url.scheme == "file":
         in_place = "-e " if direct.get("dir_info", {}).get("editable") else ""
         return f"pip install {in_place}'{url2pathname(url.path)}[{extra}]'"
@@ -53,6 +64,8 @@ def how_to_install_weights(version: str) -> str:
 def _from_origin(part: str, version: str) -> str:
     """pip's arguments for the package of weights in this folder of the repository."""
     direct, url = _origin()
+    if direct is None:
+        return f"vista-guard-{part}=={version}"
     if vcs := direct.get("vcs_info", {}).get("vcs"):
         return f"'vista-guard-{part} @ {vcs}+{url.geturl()}#subdirectory={part}'"
     place = Path(url2pathname(url.path)) if url.scheme == "file" else Path(__file__).parent.parent
@@ -63,11 +76,11 @@ def _from_origin(part: str, version: str) -> str:
     return f"vista-guard-{part}=={version}"
 
 
-def _origin() -> tuple[Mapping[str, Any], SplitResult]:
-    """pip's note of where it took this package from, and its URL; both empty for an index and where pip was not used."""
+def _origin() -> tuple[Mapping[str, Any] | None, SplitResult]:
+    """pip's note of where it took this package from, and its URL. None for an index, empty where it is not installed."""
     try:
         direct_url = distribution("vista-guard").read_text("direct_url.json")
-        direct = json.loads(direct_url) if direct_url else {}
+        direct = json.loads(direct_url) if direct_url else None
     except (PackageNotFoundError, ValueError):
         direct = {}
-    return direct, urlsplit(str(direct.get("url", "")))
+    return direct, urlsplit(str((direct or {}).get("url", "")))

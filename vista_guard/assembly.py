@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vista_guard._extras import how_to_install, is_installed
+from vista_guard._extras import has_chroma, how_to_install
 from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
 from vista_guard.policy.label_policy import LabelPolicy, build_policy
@@ -306,7 +306,7 @@ def keeps_in_memory(settings: Settings) -> bool:
     """True if nothing outlives the process. A folder that Chroma filled is never passed over in silence."""
     if settings.store is not None:
         return settings.store == "memory"
-    return not (settings.chroma_url or is_installed("chromadb") or _used_folder(settings))
+    return not (settings.chroma_url or has_chroma() or _used_folder(settings))
 
 
 def _used_folder(settings: Settings) -> Path | None:

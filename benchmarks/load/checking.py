@@ -42,7 +42,7 @@ def fault(talk: Talk, turn: int, seen: Seen, *, off: bool) -> tuple[Fault, str] 
     names = {verdict.get("conversation_id"), seen.headers.get("x-vista-guard-conversation")}
     if foreign or names != {name} or verdict.get("turn_index", 2 * turn + 1) != 2 * turn + 1:
         return Fault.MIXED, f"{talk.code}: codes {foreign}, named {names}: {text[-300:]}"
-    decision = seen.headers.get("x-vista-guard-decision") if off else verdict.get("decision")
+    decision = seen.headers.get("x-vista-guard-action") if off else verdict.get("action")
     choices = [choice for event in events for choice in event["choices"]]
     reply = "".join(choice["delta"].get("content") or "" for choice in choices)
     finish = next((choice["finish_reason"] for choice in choices if choice["finish_reason"]), "")

@@ -121,7 +121,7 @@ def test_proxy(guard: Guard, past: list[dict[str, Any]], api: str) -> None:
     ):
         answer = httpx2.post(f"{url}{path}", json={"model": "m", **body}, timeout=60).json()
     verdict = answer.pop("vista_guard")
-    assert verdict["decision"] == "BLOCK"
+    assert verdict["action"] == "BLOCK"
     assert "VERIFIED" not in str(verdict)
     assert "1850" not in str(answer)
 

@@ -306,7 +306,7 @@ class TestWhatPassesUnjudged:
         given = museum.post("chat", "calls")
         assert given.headers["x-vista-guard-unjudged"] == "reasoning,tools"
         assert given.json()["vista_guard"]["unjudged"] == ["reasoning", "tools"]
-        assert given.json()["vista_guard"]["decision"] == "ALLOW"
+        assert given.json()["vista_guard"]["action"] == "ALLOW"
 
     def test_nothing_of_it_is_left_of_a_withheld_answer(self, museum: Museum) -> None:
         museum.odd["withheld"] = spoken(LIE, tool_calls=[CALL], reasoning_content="Hm.")
@@ -366,7 +366,7 @@ def test_headers_of_an_answer_pass_by_a_list(museum: Museum) -> None:
         ("set-cookie", f"a={SECRET}"),
     ):
         museum.odd["headers"].headers[name] = value
-    museum.odd["headers"].headers["x-vista-guard-decision"] = "ALLOW"
+    museum.odd["headers"].headers["x-vista-guard-action"] = "ALLOW"
     given = museum.post("chat", "headers")
     assert (given.headers["x-request-id"], SECRET in str(given.headers)) == ("abc", False)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from importlib.metadata import Distribution
+import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ DIRECT = {
     '{"url": "file:///src/guard", "dir_info": {"editable": true}}': "pip install -e '/src/guard[proxy]'",
     '{"url": "file:///src/g.whl"}': "pip install '/src/g.whl[proxy]'",
     '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "pip install 'vista-guard[proxy] @ git+https://host/g.git'",
-    "": f"pip install -e '{ROOT}[proxy]'",
+    "": "pip install 'vista-guard[proxy]'",  # from an index, by name
 }
 
 
@@ -158,13 +159,21 @@ def test_an_extra_is_installed_from_where_the_package_came_from(told: str, monke
     assert how_to_install("proxy") == DIRECT[told]
 
 
+def test_a_checkout_that_is_not_installed_is_installed_from_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Distribution:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("vista_guard._extras.distribution", missing)
+    assert how_to_install("proxy") == f"pip install -e '{ROOT}[proxy]'"
+
+
 WEIGHTS = {
     f'{{"url": "{ROOT.as_uri()}", "dir_info": {{"editable": true}}}}': f"-e '{ROOT / 'PART'}'",
     f'{{"url": "{ROOT.as_uri()}", "dir_info": {{}}}}': f"-e '{ROOT / 'PART'}'",
     '{"url": "file:///src/g.whl"}': "'/src/vista_guard_PART-1.4.0-py3-none-any.whl'",
     '{"url": "file:///src/gone"}': "vista-guard-PART==1.4.0",
     '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "'vista-guard-PART @ git+https://host/g.git#subdirectory=PART'",
-    "": f"-e '{ROOT / 'PART'}'",
+    "": "vista-guard-PART==1.4.0",
 }
 """pip's arguments for each part of the weights."""
 
@@ -187,30 +196,30 @@ class Named(Distribution):
         return Distribution.read_text(self, filename)
 
 
-def test_no_page_installs_the_bare_name() -> None:
-    pages = [
-        ROOT / "README.md",
-        *ROOT.glob("docs/**/*.md"),
-        *ROOT.glob("examples/**/*.py"),
-        *ROOT.glob("vista_*/**/*.py"),
-    ]
-    bare = re.compile(r"pip install (?:-U )?['\"]?vista-guard(?!\S* @)")
-    assert [str(page) for page in pages if bare.search(page.read_text(encoding="utf-8"))] == []
+def commands(*folders: str) -> list[str]:
+    """Lines that install this package."""
+    lines = [line for folder in folders for path in ROOT.glob(folder) for line in path.read_text("utf-8").splitlines()]
+    return [line for line in lines if re.search(r"pip install .*(vista-guard|-e )", line)]
+
+
+def test_users_install_by_name() -> None:
+    told = commands("README.md", "docs/*.md", "docs/api/*.md", "examples/**/*.py", "examples/**/*.ipynb")
+    assert len(told) > 20
+    assert [line for line in told if "-e " in line] == []
+    extras = {
+        extra for line in told for found in re.findall(r"vista-guard\[([^]]+)\]", line) for extra in found.split(",")
+    }
+    assert extras <= set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    )
 
 
 def test_a_checkout_is_installed_with_its_weights() -> None:
-    folders = (
-        "docs/**/*.md",
-        "examples/**/*.*",
-        "*.md",
-        "training/*.md",
-        ".github/workflows/*.yml",
-        ".ci/*",
-        "Makefile",
+    told = commands(
+        "CONTRIBUTING.md", "training/*.md", "docs/design/*.md", ".github/workflows/*.yml", ".ci/*", "Makefile"
     )
-    lines = [line for folder in folders for path in ROOT.glob(folder) for line in path.read_text("utf-8").splitlines()]
-    checkout = [line for line in lines if re.search(r"pip install .*-e ['\"]?\.(?!/)", line)]
-    assert len(checkout) > 20
+    checkout = [line for line in told if re.search(r"-e ['\"]?\.(?!/)", line)]
+    assert len(checkout) > 2
     assert [line for line in checkout if "-e ./weights -e ./reader" not in line] == []
 
 

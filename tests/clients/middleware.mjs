@@ -23,7 +23,7 @@ const model = (text) =>
 const reports = [];
 const guarded = (text, options = {}) =>
   wrapLanguageModel({ model: model(text), middleware: vistaGuard({ url, documents: () => [notes], onReport: (one) => reports.push(one), ...options }) });
-const told = (result) => [result.text, result.finishReason, result.providerMetadata?.vistaGuard?.decision ?? null];
+const told = (result) => [result.text, result.finishReason, result.providerMetadata?.vistaGuard?.action ?? null];
 const say = (...values) => console.log(JSON.stringify(values));
 
 const prompt = "When did the whale hall open?";
@@ -33,7 +33,7 @@ for (const [name, text] of [["good stream", truth], ["bad stream", lie]]) {
   const result = streamText({ model: guarded(text), prompt });
   const heard = [];
   for await (const delta of result.textStream) heard.push(delta);
-  say(name, heard.join(""), await result.finishReason, (await result.providerMetadata)?.vistaGuard?.decision ?? null);
+  say(name, heard.join(""), await result.finishReason, (await result.providerMetadata)?.vistaGuard?.action ?? null);
 }
 const silent = { documents: () => [] };
 const user = { role: "user", content: prompt };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import threading
@@ -18,8 +19,11 @@ import pytest
 from tests.dashboard.browser import chromium
 from tests.policy.test_presets import finding
 from tests.policy.test_scoring import report
-from tests.proxy.serving import LIE, NOTES, TRUTH, proxy
+from tests.proxy.serving import LIE, NOTES, TRUTH, proxy, serving
+from vista_guard import Guard
 from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.proxy.app import build_app
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.testing import ScriptedChatServer
 from vista_guard.types import Action, Claim, Label, Span
 
@@ -42,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if given is not None:
         (folder / "node_modules").symlink_to(Path(given).absolute(), target_is_directory=True)
     else:
-        install = [npm, "install", "--no-audit", "--no-fund", "--silent"]
+        install = [npm, "ci", "--no-audit", "--no-fund", "--silent"]
         if subprocess.run(install, cwd=folder, capture_output=True, timeout=300, check=False).returncode:
             pytest.skip("the AI SDK cannot be installed: set VISTA_GUARD_NODE_CLIENT to a node_modules that has it")
     run(folder, "tsc")
@@ -75,13 +79,13 @@ def test_the_field_of_an_answer_has_its_type(built: Path, served: Any) -> None:
     for question in ("When did it open?", "Tell me a lie."):
         body = {"model": "any", "messages": [{"role": "user", "content": question}], "documents": [NOTES]}
         fields.append(served.post("/v1/chat/completions", body).json()["vista_guard"])
-    assert [field["decision"] for field in fields] == ["ALLOW", "BLOCK"]
+    assert [field["action"] for field in fields] == ["ALLOW", "BLOCK"]
     lines = [f"export const field{at}: VistaGuardField = {json.dumps(field)};" for at, field in enumerate(fields)]
     used = 'import type { VistaGuardField } from "./field.js";\n'
     (built / "src/answers.ts").write_text(used + "\n".join(lines), encoding="utf-8")
     run(built, "tsc", "--noEmit")
-    (built / "src/answers.ts").write_text(used + lines[0].replace('"decision"', '"decided"'), encoding="utf-8")
-    with pytest.raises(AssertionError, match="decided"):
+    (built / "src/answers.ts").write_text(used + lines[0].replace('"action"', '"acted"'), encoding="utf-8")
+    with pytest.raises(AssertionError, match="acted"):
         run(built, "tsc", "--noEmit")
     (built / "src/answers.ts").unlink()
 
@@ -103,6 +107,50 @@ def test_the_middleware_shows_only_what_was_judged(built: Path, served: Any) -> 
         ["closed", "failed", False],
         ["refused", 400, False],
     ]
+
+
+def test_the_client_tests_itself(built: Path) -> None:
+    """As `npm test` does, which compiles it first."""
+    done = subprocess.run(["node", "--test"], cwd=built, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_example_shows_what_the_proxy_lets_through(built: Path, tmp_path: Path) -> None:
+    answers = runpy.run_path(str(ROOT / "examples/proxy_client.py"))["ANSWERS"]
+    shutil.copy(ROOT / "examples/ai_sdk.mjs", built)
+    with (
+        ScriptedChatServer(lambda request: answers[request.user]) as model,
+        Guard.from_settings(store="memory") as guard,
+        serving(build_app(guard, ProxySettings(upstream=model.base_url))) as url,
+    ):
+        given = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "unused", "VISTA_GUARD_URL": url}
+        command = ["node", "ai_sdk.mjs"]
+        ran = subprocess.run(
+            command, cwd=built, env={**os.environ, **given}, capture_output=True, text=True, timeout=120
+        )
+        model.assert_accepted()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        "user: What does the ferry cost?",
+        "bot:  A ticket costs 4 euros.",
+        "  finish reason stop, guard ALLOW",
+        "user: How big and how old is it?",
+        f"bot:  {MESSAGE}",
+        "  finish reason content-filter, guard BLOCK",
+    ]
+
+
+def test_what_is_published_says_where_it_comes_from() -> None:
+    package = json.loads((CLIENT / "package.json").read_text("utf-8"))
+    lock = json.loads((CLIENT / "package-lock.json").read_text("utf-8"))
+    assert package["repository"]["directory"] == "clients/typescript"
+    assert (lock["version"], lock["packages"][""]["devDependencies"]) == (
+        package["version"],
+        package["devDependencies"],
+    )
+    assert [name for name, entry in lock["packages"].items() if name and not entry.get("integrity")] == []
+    assert "resolved" not in json.dumps(lock)  # from whatever registry npm is set to
+    assert (CLIENT / "LICENSE").read_text("utf-8") == (ROOT / "LICENSE").read_text("utf-8")
 
 
 @pytest.fixture

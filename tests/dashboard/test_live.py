@@ -101,10 +101,10 @@ def test_the_alert_asks_for_what_the_proxy_counts() -> None:
     counted = {metric.name: metric for metric in REGISTRY.collect()}
     counter = REGISTRY._names_to_collectors[TURNS]
     assert TURNS.removesuffix("_total") in counted
-    assert "decision" in counter._labelnames  # type: ignore[attr-defined]  # as prometheus_client has it
+    assert "action" in counter._labelnames  # type: ignore[attr-defined]  # as prometheus_client has it
     asked = condition(Action.BLOCK, 5, 10)
     assert asked == (
-        'sum(rate(vista_guard_turns_total{decision="BLOCK"}[10m])) / sum(rate(vista_guard_turns_total[10m])) > 0.05'
+        'sum(rate(vista_guard_turns_total{action="BLOCK"}[10m])) / sum(rate(vista_guard_turns_total[10m])) > 0.05'
     )
 
 

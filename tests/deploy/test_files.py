@@ -122,8 +122,10 @@ def test_the_dockerfile_builds_what_is_there() -> None:
     assert {stage["build"]["target"] for stage in COMPOSE["services"].values() if "build" in stage} <= set(stages)
     assert stages[-1] == "proxy"  # what is built when no target is named
     assert set(re.findall(r"--from=(\S+)", text)) <= set(stages)
-    extras = {extra for names in re.findall(r"\.whl\)\[([^]]+)\]", text) for extra in names.split(",")}
-    assert extras <= set(PROJECT["optional-dependencies"])
+    for name in re.findall(r"requirements/(\S+)", text):
+        assert (ROOT / "requirements" / name).exists(), name
+    installs = [line for line in text.splitlines() if re.search(r"\bpip\b.* install ", line)]
+    assert [line for line in installs if not re.search(r"--require-hashes|/wheels/", line)] == []
     assert "USER 10001" in text.partition("AS dashboard")[0]
     assert text.count("HEALTHCHECK") == text.count("\nCMD ") == 2
 
@@ -132,17 +134,18 @@ def test_the_image_has_what_the_wheels_are_built_from() -> None:
     kept = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert kept[0] == "*"
-    needed = {*wheel["packages"], "pyproject.toml", PROJECT["readme"], "weights", "reader"}
+    needed = {*wheel["packages"], "pyproject.toml", "README.md", "weights", "reader", "requirements"}
     assert {f"!{name}" for name in needed} <= set(kept[1:])
     assert all((ROOT / name.removeprefix("!")).exists() for name in kept[1:])
 
 
 def test_the_chart_is_of_this_version() -> None:
-    assert yaml.safe_load((DEPLOY / "chart/Chart.yaml").read_text("utf-8"))["appVersion"] == __version__
+    chart = yaml.safe_load((DEPLOY / "chart/Chart.yaml").read_text("utf-8"))
+    assert chart["appVersion"] == chart["version"] == __version__
 
 
 def steps(workflow: str) -> list[dict[str, Any]]:
-    return [step for job in WORKFLOWS[workflow]["jobs"].values() for step in job["steps"]]
+    return [step for job in WORKFLOWS[workflow]["jobs"].values() for step in job.get("steps", ())]
 
 
 def test_ci_tries_every_version_that_is_declared() -> None:
@@ -162,12 +165,46 @@ def test_a_workflow_may_do_only_what_it_says(workflow: str) -> None:
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE), target
 
 
+def test_a_release_is_tested_before_anything_is_published() -> None:
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert jobs["test"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in WORKFLOWS["ci"][True]  # `on` is true in YAML 1.1
+    for publish in ("publish", "publish-weights"):
+        assert {"test", "build"} <= set(jobs[publish]["needs"])
+    assert jobs["images"]["needs"] == "publish"
+
+
+def test_images_are_of_the_tag_and_signed_by_digest() -> None:
+    images = WORKFLOWS["release"]["jobs"]["images"]
+    assert images["strategy"]["matrix"]["part"] == ["proxy", "dashboard"]
+    signed = next(step for step in images["steps"] if "cosign sign" in step.get("run", ""))
+    assert signed["env"]["IMAGE"].endswith("@${{ steps.push.outputs.digest }}")
+    (push,) = [step["with"] for step in images["steps"] if step.get("id") == "push"]
+    assert (push["file"], push["target"], push["sbom"]) == ("deploy/Dockerfile", "${{ matrix.part }}", True)
+
+
+def test_every_file_names_this_version() -> None:
+    for service, part in (("guard", "proxy"), ("dashboard", "dashboard")):
+        assert COMPOSE["services"][service]["image"] == f"ghcr.io/vista-guard/vista-guard-{part}:{__version__}"
+    values = yaml.safe_load((DEPLOY / "chart/values.yaml").read_text("utf-8"))
+    assert (values["image"]["repository"], values["dashboard"]["image"]["repository"]) == (
+        "ghcr.io/vista-guard/vista-guard-proxy",
+        "ghcr.io/vista-guard/vista-guard-dashboard",
+    )
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["version"] == __version__
+    assert json.loads((ROOT / "clients/typescript/package.json").read_text("utf-8"))["version"] == __version__
+    assert re.search(
+        rf"^## \[{re.escape(__version__)}\] - \d{{4}}", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+
+
 def test_a_release_needs_no_token_and_is_attested() -> None:
     jobs = WORKFLOWS["release"]["jobs"]
-    for publish in (jobs["publish"], jobs["publish-weights"]):
+    for publish in (jobs["publish"], jobs["publish-weights"], jobs["images"]):
         assert publish["permissions"]["id-token"] == publish["permissions"]["attestations"] == "write"
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
-    assert [step for step in steps("release") if step.get("with", {}).get("password")] == []
+    passwords = [step["with"]["password"] for step in steps("release") if step.get("with", {}).get("password")]
+    assert passwords == ["${{ github.token }}"]  # GitHub's own, for its registry
 
 
 def test_weights_are_released_before_the_code_that_needs_them_and_only_when_they_are_new() -> None:

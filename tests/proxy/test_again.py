@@ -95,7 +95,7 @@ class TestAskedAgain:
             [ASIDE],
         )
         assert (report.response, report.decision.action) == (TRUTH, Action.REPAIR)
-        assert verdict_of(response)["decision"] == "REPAIR"
+        assert verdict_of(response)["action"] == "REPAIR"
         assert [passage.text for passage in remembered] == [TRUTH]
 
     @BOTH

@@ -33,7 +33,7 @@ def asking(path: str, **more: Any) -> dict[str, Any]:
 def test_a_lie_passes_as_upstream_told_it_and_the_header_says_why(path: str, stream: bool) -> None:
     with ScriptedChatServer(f"{TRUTH} {LIE}") as upstream, proxy(upstream, off=True, policy="strict") as served:
         given = served.post(path, asking(path, stream=stream), **{"x-conversation-id": "c1"})
-        assert (given.status_code, given.headers["x-vista-guard-decision"]) == (200, "OFF")
+        assert (given.status_code, given.headers["x-vista-guard-action"]) == (200, "OFF")
         assert given.headers["x-vista-guard-unjudged"] == "everything"
         assert "x-vista-guard-score" not in given.headers
         assert LIE in given.text if not (stream and path == CHAT) else said(chunks(given)) == f"{TRUTH} {LIE}"
@@ -91,7 +91,7 @@ def test_the_server_says_loudly_that_it_judges_nothing(tmp_path: Path) -> None:
             with test_serve.serving(tmp_path, *arguments, **environment) as server:
                 assert server.about == "OFF: NOTHING IS JUDGED; no keys: anyone who can connect may call"
                 given = httpx2.post(f"{server.url}{CHAT}", json=asking(CHAT), timeout=30)
-                assert (given.status_code, given.headers["x-vista-guard-decision"]) == (200, "OFF")
+                assert (given.status_code, given.headers["x-vista-guard-action"]) == (200, "OFF")
                 server.stop()
             warned = [line for line in server.log.read_text().splitlines() if "the proxy is off" in line]
             assert warned == ["WARNING:  the proxy is off (proxy.off): nothing that upstream says is judged"] * runs

@@ -70,7 +70,8 @@ class TestDelivered:
         for moving in ("id", "created", "created_at", "output"):
             plain.pop(moving, None), answer.pop(moving, None)
         assert answer == plain
-        assert response.headers["x-vista-guard-decision"] == "ALLOW"
+        assert response.headers["x-vista-guard-action"] == "ALLOW"
+        assert response.headers["x-vista-guard-decision"] == "ALLOW"  # its name in 0.2, until 0.4
         assert response.headers["x-vista-guard-score"] == "1.0000"
         assert response.headers["x-vista-guard-conversation"] == "talk-1"
         claim = told.pop("claims")[0]
@@ -84,6 +85,7 @@ class TestDelivered:
             "evidence": [evidence],
         }
         assert told == {
+            "action": "ALLOW",
             "decision": "ALLOW",
             "reason": "every claim is supported or needs no support",
             "score": 1.0,
@@ -104,7 +106,7 @@ class TestDelivered:
             response = client.responses.create(model="any", input="When?", extra_body=more)
             assert (chat.choices[0].message.content, response.output_text) == (TRUTH, TRUTH)
             assert chat.model_extra is not None
-            assert chat.model_extra["vista_guard"]["decision"] == "ALLOW"
+            assert chat.model_extra["vista_guard"]["action"] == "ALLOW"
             assert client.models.list().data[0].id == "scripted"
             upstream.assert_accepted()
 
@@ -125,7 +127,7 @@ class TestBlocked:
         assert response.status_code == 200
         assert text_of(answer) == MESSAGE
         assert "Zubrowka" not in response.text
-        assert response.headers["x-vista-guard-decision"] == "BLOCK"
+        assert response.headers["x-vista-guard-action"] == "BLOCK"
         if path == CHAT:
             message = {"role": "assistant", "content": MESSAGE, "refusal": None}
             assert answer["choices"] == [
@@ -195,14 +197,14 @@ class TestNotJudged:
         assert response.status_code == 200
         assert response.json().get("vista_guard", {"unjudged": []}) == {"unjudged": unjudged}
         assert response.headers.get("x-vista-guard-unjudged", "") == ",".join(unjudged)
-        assert "x-vista-guard-decision" not in response.headers
+        assert "x-vista-guard-action" not in response.headers
         assert served.judge.asked == []
 
     @BOTH
     def test_a_refusal_is_judged_as_text(self, path: str) -> None:
         with ScriptedChatServer([Answer(refusal=LIE)]) as upstream, proxy(upstream) as served:
             response = ask(served, path)
-        assert (text_of(response.json()), response.headers["x-vista-guard-decision"]) == (MESSAGE, "BLOCK")
+        assert (text_of(response.json()), response.headers["x-vista-guard-action"]) == (MESSAGE, "BLOCK")
         assert LIE not in response.text
 
     @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -480,7 +482,7 @@ class TestTheSevenFailures:
         with ScriptedChatServer(TRUTH) as upstream, proxy(upstream, script=script, policy=policy) as served:
             response = ask(served, CHAT)
         assert (text_of(response.json()), response.json()["vista_guard"]["labels"]) == (told, {"UNCHECKED": 1})
-        assert response.headers["x-vista-guard-decision"] != "ALLOW"
+        assert response.headers["x-vista-guard-action"] != "ALLOW"
 
     def test_4_a_withheld_turn_leaves_no_knowledge(self) -> None:
         with ScriptedChatServer(f"{TRUTH} {LIE}") as upstream, proxy(upstream) as served:
@@ -497,7 +499,7 @@ class TestTheSevenFailures:
         ):
             answer = ask(served, CHAT, messages=past).json()
         assert answer["vista_guard"]["labels"] == {"LACKING_EVIDENCE": 1}
-        assert answer["vista_guard"]["decision"] == "FLAG"
+        assert answer["vista_guard"]["action"] == "FLAG"
 
     async def test_6_concurrent_conversations_share_nothing(self) -> None:
         class Echo(Sentencewise):

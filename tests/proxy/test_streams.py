@@ -94,7 +94,7 @@ class TestDelivered:
         assert said(text) == DRAFT
         assert all(set(chunk["choices"][0]["delta"]) == {"content"} for chunk in text)
         assert (finish["choices"][0]["finish_reason"], finish["choices"][0]["delta"]) == ("stop", {})
-        assert finish["vista_guard"]["decision"] == "FLAG"
+        assert finish["vista_guard"]["action"] == "FLAG"
         assert (usage["choices"], usage["usage"]["completion_tokens"]) == ([], 13)
         assert {chunk["id"] for chunk in (first, *text, finish, usage)} == {"chatcmpl-1"}
         assert response.text.endswith("data: [DONE]\n\n")
@@ -203,7 +203,7 @@ class TestWithheld:
         assert text_of(path, told) == shown == served.report.response
         assert "Zubrowka" not in response.text
         assert "glass" not in response.text
-        assert verdict_of(path, told)["decision"] == "BLOCK"
+        assert verdict_of(path, told)["action"] == "BLOCK"
         if path == CHAT:
             assert told[-1]["choices"][0]["finish_reason"] == "content_filter"
         else:
@@ -229,7 +229,7 @@ class TestWithheld:
         told = events(response)
         assert text_of(path, told) == f"{TRUTH} {ASIDE}" == served.report.response
         assert "Zubrowka" not in response.text
-        assert verdict_of(path, told)["decision"] == "REPAIR"
+        assert verdict_of(path, told)["action"] == "REPAIR"
 
     def test_tokens_do_not_spell_what_was_withheld(self) -> None:
         draft = HALF_A_LIE
@@ -290,7 +290,7 @@ class TestNotJudged:
             {"tool_calls": [call]},
             {},
         ]
-        assert (told[-1]["choices"][0]["finish_reason"], told[-1]["vista_guard"]["decision"]) == ("tool_calls", "ALLOW")
+        assert (told[-1]["choices"][0]["finish_reason"], told[-1]["vista_guard"]["action"]) == ("tool_calls", "ALLOW")
 
     def test_log_probabilities_go_with_their_text(self) -> None:
         async def pieces() -> AsyncIterator[bytes]:
@@ -492,7 +492,7 @@ class TestTheSevenFailures:
             response = stream(served, path)
         told = events(response)
         assert (text_of(path, told), verdict_of(path, told)["labels"]) == (shown, {"UNCHECKED": 1})
-        assert verdict_of(path, told)["decision"] != "ALLOW"
+        assert verdict_of(path, told)["action"] != "ALLOW"
 
     @BOTH
     @GATES

@@ -57,7 +57,7 @@ class Site:
     def chat(self, tenant: str | None) -> tuple[str, dict[str, int]]:
         """Decision and labels of a chat's next turn."""
         answer = self.post(tenant, "/v1/chat/completions", model="any", messages=ASKED).json()
-        return answer["vista_guard"]["decision"], answer["vista_guard"]["labels"]
+        return answer["vista_guard"]["action"], answer["vista_guard"]["labels"]
 
     def stream(self, tenant: str) -> str:
         """What the tenant's user reads."""

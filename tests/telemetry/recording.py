@@ -12,6 +12,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Sampler
 
 from vista_guard import Telemetry
 
@@ -21,11 +22,12 @@ Tree = dict[str, "Tree"]
 class Recording:
     """Providers of its own, so that no test meets another's."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, sampler: Sampler | None = None, **options: Any) -> None:
         self._spans = InMemorySpanExporter()
         self._logs = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         self._reader = InMemoryMetricReader()
-        self.tracers, self._meters, self._loggers = TracerProvider(), MeterProvider([self._reader]), LoggerProvider()
+        self.tracers, self._loggers = TracerProvider(sampler), LoggerProvider()
+        self._meters = MeterProvider([self._reader])
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
         self._loggers.add_log_record_processor(SimpleLogRecordProcessor(self._logs))
         self.telemetry = Telemetry(

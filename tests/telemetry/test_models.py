@@ -7,6 +7,7 @@ from typing import Any
 
 import openai
 import pytest
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from tests.conftest import guard_with
 from tests.proxy.serving import ASKED, FINE, TRUTH, Sentencewise, serving
@@ -16,6 +17,7 @@ from vista_guard.judges.model import ModelJudge, OpenAIChat
 from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.telemetry.attributes import LATEST_METRICS
 from vista_guard.telemetry.spans import is_instrumented
 from vista_guard.testing import ScriptedChatServer
 
@@ -66,6 +68,31 @@ def test_a_client_that_is_instrumented_tells_by_itself(knowledge: MemoryKnowledg
     recording = Recording()
     checked(knowledge, recording)
     assert "chat scripted-model" not in {span.name for span in recording.spans}
+
+
+@pytest.mark.parametrize("opted", ["", "http", "database, gen_ai_latest_experimental"])
+@pytest.mark.parametrize("sampled", [True, False])
+def test_who_opts_in_gets_the_newest_metrics(
+    opted: str, sampled: bool, knowledge: MemoryKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", opted)
+    recording = Recording(sampler=None if sampled else ALWAYS_OFF)
+    checked(knowledge, recording)
+    measured = {name: points for name, points in recording.metrics().items() if name.startswith("gen_ai.")}
+    if "gen_ai_latest_experimental" not in opted:
+        assert measured == {}
+        return
+    assert set(measured) == {metric.name for metric in LATEST_METRICS}
+    names = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "scripted-model",
+    }
+    [(told, calls)] = measured["gen_ai.client.inference.duration"]
+    assert (told, calls > 0) == (names, True)
+    [(told, tokens)] = measured["gen_ai.client.inference.usage.input_tokens"]
+    assert (told, tokens > 0) == ({**names, "gen_ai.token.modality": "text"}, True)
+    assert bool(recording.spans) is sampled
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -132,7 +132,7 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     Raises:
         ConfigError: also where knowledge would be kept in memory and the settings do not ask for that, since servers run long.
     """
-    from vista_guard._extras import require
+    from vista_guard._extras import require_chroma
     from vista_guard.assembly import keeps_in_memory
     from vista_guard.guard import Guard
     from vista_guard.proxy.alerts import alert_sinks
@@ -141,7 +141,7 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     settings = Settings.load(**stores)
     if settings.store is None and keeps_in_memory(settings):
-        require('keeping what conversations establish (or set store = "memory")', "chromadb", extra="chroma")
+        require_chroma('keeping what conversations establish (or set store = "memory")')
     if "reports" not in settings.model_fields_set:
         stores["reports"] = "sqlite"
     return Guard.from_settings(**named, **stores, sinks=alert_sinks(settings.environment))

@@ -22,7 +22,7 @@ from vista_guard.stores.reports import ATTENTION, LiveCursor, Order, TurnRow
 from vista_guard.types import UNCHECKED, Action
 
 TURNS: Final = "vista_guard_turns_total"
-"""The proxy's counter of turns (`/metrics`), by `decision`."""
+"""The proxy's counter of turns (`/metrics`), by `action`."""
 
 WATCHED: Final = (Action.BLOCK, Action.REPAIR, Action.FLAG)
 
@@ -32,7 +32,7 @@ def condition(action: Action, percent: float, minutes: int) -> str:
 
     Without turns it never fires: a rate over no turns is not a number.
     """
-    acted = f'sum(rate({TURNS}{{decision="{action}"}}[{minutes}m]))'
+    acted = f'sum(rate({TURNS}{{action="{action}"}}[{minutes}m]))'
     return f"{acted} / sum(rate({TURNS}[{minutes}m])) > {percent / 100:g}"
 
 
@@ -312,7 +312,7 @@ def _session_state(filters: Filters, attention: bool, order: Order) -> Seen:
 
 HEADER: Final = [
     "time",
-    "decision",
+    "action",
     "reason",
     "question",
     "answer",

@@ -218,7 +218,7 @@ def _equal(count: int) -> Node | None:
 
 
 _VERDICT = ("queued", "verdict", "by", "verdict reason")
-HEADER = ("report", "decision", "why in the queue", "equal drafts", "draft", "reason", *_VERDICT)
+HEADER = ("report", "action", "why in the queue", "equal drafts", "draft", "reason", *_VERDICT)
 
 
 def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:

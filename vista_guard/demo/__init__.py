@@ -31,10 +31,10 @@ def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: 
     """
     from rich.console import Console
 
-    from vista_guard._extras import is_installed
+    from vista_guard._extras import has_chroma
 
     with TemporaryDirectory(ignore_cleanup_errors=True) if data_dir is None else nullcontext(data_dir) as folder:
-        store = "chroma" if is_installed("chromadb") else "memory"
+        store = "chroma" if has_chroma() else "memory"
         guard = museum_guard(Path(folder), judge, store=store, chroma_url=None, reports=None)
         try:
             return _play(guard, console or Console(highlight=False))

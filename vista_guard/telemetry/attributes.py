@@ -28,6 +28,7 @@ AGENT_NAME = "gen_ai.agent.name"
 REQUEST_MODEL = "gen_ai.request.model"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+MODALITY = "gen_ai.token.modality"
 ERROR_TYPE = "error.type"
 ACTION = "vista_guard.action"
 SCORE = "vista_guard.score"
@@ -72,6 +73,7 @@ TURN_SCORE = "vista.score"
 CLAIM_SCORE = "vista.claim"
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+INFERENCE_BOUNDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
@@ -180,6 +182,9 @@ SINK_ERRORS = "vista_guard.sink.errors"
 JUDGE_TOKENS = "vista_guard.judge.tokens"
 JUDGE_COST = "vista_guard.judge.cost"
 STREAMS = "vista_guard.streams.active"
+INFERENCE_SECONDS = "gen_ai.client.inference.duration"
+INFERENCE_INPUT = "gen_ai.client.inference.usage.input_tokens"
+INFERENCE_OUTPUT = "gen_ai.client.inference.usage.output_tokens"
 
 METRICS = (
     Name(
@@ -200,3 +205,11 @@ METRICS = (
     Name(JUDGE_COST, "counter, {USD}", "model", "what model judges cost, as far as prices are known"),
     Name(STREAMS, "up-down counter, {stream}", "gate", "turns that are being streamed"),
 )
+
+_MODEL = "operation, provider and model; error.type"
+LATEST_METRICS = (
+    Name(INFERENCE_SECONDS, "histogram, s", _MODEL, "one call of a model judge"),
+    Name(INFERENCE_INPUT, "counter, {token}", f"{_MODEL}; token.modality", "as the endpoint counts them"),
+    Name(INFERENCE_OUTPUT, "counter, {token}", f"{_MODEL}; token.modality", "as the endpoint counts them"),
+)
+"""Metrics of OpenTelemetry's GenAI conventions 0.1.0, whose names still move: sent only to those who opt in."""

@@ -24,6 +24,7 @@ ModelSpans = Literal["auto", "on", "off"]
 Redact = Callable[[str], str]
 
 VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+OPT_IN, LATEST = "OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental"
 
 logger = logging.getLogger("vista_guard")
 
@@ -97,6 +98,11 @@ class Telemetry:
     def content_in_events(self) -> bool:
         """True when log records may carry conversation text."""
         return self.content in ("event_only", "span_and_event")
+
+    @cached_property
+    def latest(self) -> bool:
+        """True when the environment opts in to the newest GenAI conventions, which may still change."""
+        return LATEST in {word.strip() for word in os.environ.get(OPT_IN, "").split(",")}
 
     @cached_property
     def tracer(self) -> Tracer:

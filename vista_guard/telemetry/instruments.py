@@ -73,7 +73,7 @@ class Instruments:
 
     def __init__(self, provider: MeterProvider | None) -> None:
         meter = get_meter(attributes.SCOPE, meter_provider=provider)
-        metrics = {metric.name: metric for metric in attributes.METRICS}
+        metrics = {metric.name: metric for metric in (*attributes.METRICS, *attributes.LATEST_METRICS)}
 
         def of(name: str) -> dict[str, str]:
             return {"name": name, "unit": metrics[name].kind.partition(", ")[2], "description": metrics[name].says}
@@ -96,6 +96,8 @@ class Instruments:
         self._tokens = counter(attributes.JUDGE_TOKENS)
         self._cost = counter(attributes.JUDGE_COST)
         self._streams = meter.create_up_down_counter(**of(attributes.STREAMS)).add
+        self._inference_seconds = histogram(attributes.INFERENCE_SECONDS, attributes.INFERENCE_BOUNDS)
+        self._inference_tokens = (counter(attributes.INFERENCE_INPUT), counter(attributes.INFERENCE_OUTPUT))
 
     def record(self, turn: TurnFigures) -> None:
         """Records one turn."""
@@ -125,6 +127,13 @@ class Instruments:
     def record_sink_error(self, exc: BaseException) -> None:
         """Counts a report that a sink refused."""
         self._sink_errors(1, {attributes.ERROR_TYPE: type(exc).__name__})
+
+    def record_inference(self, seconds: float, tokens: tuple[int, int], names: Mapping[str, str]) -> None:
+        """Records a call of a model judge by the newest GenAI conventions; `tokens` are those of input and output."""
+        self._inference_seconds(seconds, names)
+        for counted, add in zip(tokens, self._inference_tokens, strict=True):
+            if counted:
+                add(counted, {**names, attributes.MODALITY: "text"})
 
     def stream_opened(self, gate: str, change: int) -> None:
         """Counts a stream that begins (1) or ends (-1)."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from time import time_ns
+from time import monotonic, time_ns
 from typing import Literal, TypeVar
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -148,6 +148,9 @@ _KINDS = {
 _running: ContextVar[TurnTrace | None] = ContextVar("vista_guard_turn_trace", default=None)
 """The turn whose stage runs: spans of judges belong to it."""
 
+_measured: ContextVar[Telemetry | None] = ContextVar("vista_guard_measured", default=None)
+"""The telemetry of the turn whose stage runs, recorded or not: a sampler drops traces, no metrics."""
+
 _request: ContextVar[Span | None] = ContextVar("vista_guard_request_span", default=None)
 """The span of the proxy's request, which is a trace's root: backends read a conversation's id and words there."""
 
@@ -196,13 +199,17 @@ class TurnTrace:
     @contextmanager
     def stage(self, name: str) -> Iterator[Span | None]:
         """Opens the span of a stage and makes it current; yields None when not recorded."""
-        if not self.recording:
-            yield None
-            return
-        values = {**self._common, attributes.KIND: _KINDS[name], attributes.STAGE: name}
-        span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
-        with self._current(span):
-            yield span
+        token = _measured.set(self.telemetry)
+        try:
+            if not self.recording:
+                yield None
+                return
+            values = {**self._common, attributes.KIND: _KINDS[name], attributes.STAGE: name}
+            span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
+            with self._current(span):
+                yield span
+        finally:
+            _measured.reset(token)
 
     @contextmanager
     def agent(self, name: str | None) -> Iterator[None]:
@@ -383,6 +390,8 @@ def judge(info: JudgeInfo, question: str) -> Iterator[None]:
 class ModelCall:
     """A call to a model as a span; no span when the turn is not recorded, or the model's client records it itself.
 
+    With the newest GenAI conventions it is measured, too.
+
     Args:
         provider: who serves the model.
         model: its name.
@@ -390,21 +399,26 @@ class ModelCall:
     """
 
     def __init__(self, provider: str, model: str, *, instrumented: Callable[[], bool]) -> None:
-        trace = current_turn()
-        self._span: Span | None = None
-        kind = trace.telemetry.model_spans if trace else "off"
-        if trace and (kind == "on" or (kind == "auto" and not instrumented())):
-            values = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
-            self._span = trace.client(f"{attributes.CHAT} {model}", values)
+        telemetry, trace = _measured.get(), current_turn()
+        kind = telemetry.model_spans if telemetry else "off"
+        ours = kind == "on" or (kind == "auto" and not instrumented())
+        self._names = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
+        self._span = trace.client(f"{attributes.CHAT} {model}", self._names) if trace and ours else None
+        self._instruments = telemetry.instruments if telemetry and ours and telemetry.latest else None
+        self._tokens, self._began = (0, 0), monotonic()
 
     def used(self, input_tokens: int, output_tokens: int) -> None:
         """Records the endpoint's token counts."""
+        self._tokens = (input_tokens, output_tokens)
         if self._span is not None:
             self._span.set_attributes({attributes.INPUT_TOKENS: input_tokens, attributes.OUTPUT_TOKENS: output_tokens})
 
     def end(self, exc: BaseException | None = None) -> None:
         """Ends the span."""
         end_span(self._span, exc)
+        if self._instruments is not None:
+            failed = {} if exc is None else {attributes.ERROR_TYPE: type(exc).__name__}
+            self._instruments.record_inference(monotonic() - self._began, self._tokens, {**self._names, **failed})
 
 
 def is_instrumented(*functions: object) -> bool:

@@ -40,7 +40,7 @@ def export(
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
     policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
     action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The decision; may be repeated.")
+        list[Done] | None, typer.Option(case_sensitive=False, help="The action; may be repeated.")
     ] = None,
     label: Annotated[
         list[str] | None,
@@ -74,14 +74,14 @@ def export(
 def list_reports(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="The newest N.")] = 20,
     action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The decision; may be repeated.")
+        list[Done] | None, typer.Option(case_sensitive=False, help="The action; may be repeated.")
     ] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
     conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """List stored reports, newest first: id, time (UTC), decision, claims by label, conversation and turn."""
+    """List stored reports, newest first: id, time (UTC), action, claims by label, conversation and turn."""
     with exit_codes():
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action

@@ -32,3 +32,36 @@ tolerations: {{ toJson . }}
 affinity: {{ toJson . }}
 {{- end }}
 {{- end }}
+
+{{/* By digest where one is given, else by tag. */}}
+{{- define "vista-guard.image" -}}
+{{- $name := required "set image.repository and dashboard.image.repository" .image.repository }}
+{{- if .image.digest }}{{ $name }}@{{ .image.digest }}{{ else }}{{ $name }}:{{ .tag | default .chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "vista-guard.ingress" -}}
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: {{ .name }}
+  labels: {{- include "vista-guard.labels" .root | nindent 4 }}
+  {{- with .ingress.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- with .ingress.className }}
+  ingressClassName: {{ . }}
+  {{- end }}
+  {{- with .ingress.tlsSecret }}
+  tls: [{ hosts: [{{ $.host | quote }}], secretName: {{ . }} }]
+  {{- end }}
+  rules:
+    - host: {{ .host | quote }}
+      http:
+        paths:
+          {{- range .paths }}
+          - path: {{ . }}
+            pathType: Prefix
+            backend: { service: { name: {{ $.name }}, port: { name: http } } }
+          {{- end }}
+{{- end }}

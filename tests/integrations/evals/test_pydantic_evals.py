@@ -26,9 +26,7 @@ from vista_guard.integrations.evals import grader as ours
 from vista_guard.integrations.evals.grader import Grader
 
 if not os.environ.get("VISTA_GUARD_REQUIRE_ALL"):
-    pytest.importorskip(
-        "pydantic_evals", reason="it is not installed: pip install -e ./weights -e ./reader -e '.[pydantic-evals]'"
-    )
+    pytest.importorskip("pydantic_evals", reason="it is not installed: pip install 'vista-guard[pydantic-evals]'")
 
 from pydantic_evals import Case, Dataset
 from pydantic_evals.reporting import EvaluationReport

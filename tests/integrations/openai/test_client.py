@@ -322,8 +322,8 @@ class TestAllElseIsTheClientsOwn:
                 raw.http_response.read()
                 report = report_of(raw.parse())
                 assert raw.parse().choices[0].message.content == text
-                assert json.loads(raw.http_response.text)["vista_guard"]["decision"] == decision
-                assert raw.headers["x-vista-guard-decision"] == decision
+                assert json.loads(raw.http_response.text)["vista_guard"]["action"] == decision
+                assert raw.headers["x-vista-guard-action"] == decision
                 assert report is not None
                 assert report.decision.action == decision
                 assert "Zubrowka" not in raw.http_response.text

@@ -33,9 +33,7 @@ from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None
 PROMISED = os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1"
-pytestmark = pytest.mark.skipif(
-    IS_MISSING and not PROMISED, reason="needs Ray: pip install -e ./weights -e ./reader -e '.[ray]'"
-)
+pytestmark = pytest.mark.skipif(IS_MISSING and not PROMISED, reason="needs Ray: pip install 'vista-guard[ray]'")
 
 TALKS = 8
 

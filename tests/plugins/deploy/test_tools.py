@@ -37,13 +37,34 @@ WHOLE = {
     "nodeSelector": {"kubernetes.io/arch": "amd64"},
     "tolerations": [{"key": "guard", "operator": "Exists"}],
     "affinity": {"podAntiAffinity": {}},
+    "autoscaling": {"enabled": True, "maxReplicas": 4},
+    "ingress": {
+        "enabled": True,
+        "className": "nginx",
+        "host": "guard.example.com",
+        "tlsSecret": "tls",
+        "annotations": {"nginx.ingress.kubernetes.io/proxy-buffering": "off"},
+    },
+    "networkPolicy": {
+        "enabled": True,
+        "from": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "chat"}}}],
+        "to": [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [{"port": 443}]}],
+    },
+    "monitoring": {
+        "serviceMonitor": {"enabled": True, "labels": {"release": "p"}, "keySecret": {"name": "metrics", "key": "key"}},
+        "rules": {"enabled": True},
+        "dashboard": {"enabled": True},
+    },
     "dashboard": {
         "enabled": True,
         "host": "guard.example.com",
         "existingSecret": "dashboard",
         "image": {"repository": "registry.example.com/dashboard"},
+        "ingress": {"enabled": True},
     },
 }
+OPERATORS = "monitoring.coreos.com/v1"
+"""Kinds of the Prometheus operator, whose schemas are not Kubernetes' own."""
 
 
 def rendered(values: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,7 +79,14 @@ def rendered(values: dict[str, Any]) -> list[dict[str, Any]]:
     [
         (LEAST, ["Deployment", "PodDisruptionBudget", "Service"]),
         (ALONE, ["Deployment", "PersistentVolumeClaim", "Service"]),
-        (WHOLE, ["Deployment", "Deployment", "PodDisruptionBudget", "Service", "Service"]),
+        (
+            WHOLE,
+            [
+                *("ConfigMap", "Deployment", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Ingress"),
+                *("NetworkPolicy", "NetworkPolicy", "PodDisruptionBudget", "PrometheusRule", "Service", "Service"),
+                "ServiceMonitor",
+            ],
+        ),
     ],
     ids=["least", "alone", "whole"],
 )
@@ -67,7 +95,8 @@ def test_kubernetes_takes_what_helm_renders(values: dict[str, Any], kinds: list[
     manifests = rendered(values)
     assert sorted(manifest["kind"] for manifest in manifests) == kinds
     for manifest in manifests:
-        kubernetes_validate.validate(manifest, version, strict=True)
+        if manifest["apiVersion"] != OPERATORS:
+            kubernetes_validate.validate(manifest, version, strict=True)
 
 
 def test_a_wrong_manifest_is_refused() -> None:
@@ -86,22 +115,98 @@ def test_a_wrong_manifest_is_refused() -> None:
         ({**LEAST, "image": {"repository": ""}}, "set image.repository"),
         ({**LEAST, "persistence": {"enabled": True}}, "set replicas: 1"),
         ({**LEAST, "dashboard": {"enabled": True}}, "set dashboard.host"),
+        ({**LEAST, "ingress": {"enabled": True}}, "set ingress.host"),
+        ({**ALONE, "autoscaling": {"enabled": True}}, "without autoscaling"),
+        ({**LEAST, "replica": 2}, "additional properties 'replica' not allowed"),
+        ({**LEAST, "upstream": "api.example.com"}, "'/upstream': 'api.example.com' does not match"),
+        ({**LEAST, "image": {"digest": "0" * 64}}, "'/image/digest'"),
     ],
 )
-def test_what_is_missing_is_named(values: dict[str, Any], said: str) -> None:
+def test_what_is_missing_or_wrong_is_named(values: dict[str, Any], said: str) -> None:
     with pytest.raises(helm_python.HelmError, match=said):
         rendered(values)
 
 
+def named(values: dict[str, Any], kind: str, name: str = "guard-proxy") -> dict[str, Any]:
+    """The spec of one manifest."""
+    (found,) = [each for each in rendered(values) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    spec: dict[str, Any] = found["spec"]
+    return spec
+
+
 def test_the_settings_reach_the_containers() -> None:
-    (proxy,) = [
-        each for each in rendered(WHOLE) if each["metadata"]["name"] == "guard-proxy" and "template" in str(each)
-    ]
-    (container,) = proxy["spec"]["template"]["spec"]["containers"]
+    (container,) = named(WHOLE, "Deployment")["template"]["spec"]["containers"]
     values = {entry["name"]: entry["value"] for entry in container["env"]}
     assert (values["VISTA_GUARD_POLICY"], values["VISTA_GUARD_LIMITS__CLAIMS"]) == ("strict", "100")
     assert values["VISTA_GUARD_PROXY__TRUSTED_PROXIES"] == '["10.0.0.0/8"]'
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_an_autoscaler_alone_counts_the_replicas() -> None:
+    assert named(LEAST, "Deployment")["replicas"] == 2
+    assert "replicas" not in named(WHOLE, "Deployment")
+    scaler = named(WHOLE, "HorizontalPodAutoscaler")
+    assert (scaler["minReplicas"], scaler["maxReplicas"], scaler["scaleTargetRef"]["name"]) == (2, 4, "guard-proxy")
+
+
+def test_the_outside_reaches_the_judged_routes_alone() -> None:
+    (rule,) = named(WHOLE, "Ingress")["rules"]
+    assert [path["path"] for path in rule["http"]["paths"]] == ["/v1", "/guard"]
+    policy = named(WHOLE, "NetworkPolicy")
+    assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "proxy"
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_prometheus_finds_the_proxy_alone_with_its_key() -> None:
+    service = next(
+        each for each in rendered(WHOLE) if each["kind"] == "Service" and "proxy" in each["metadata"]["name"]
+    )
+    monitor = named(WHOLE, "ServiceMonitor")
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["endpoints"]
+    assert (endpoint["port"], endpoint["path"]) == (service["spec"]["ports"][0]["name"], "/metrics")
+    assert endpoint["authorization"] == {"type": "Bearer", "credentials": {"name": "metrics", "key": "key"}}
+    assert [group["name"] for group in named(WHOLE, "PrometheusRule", "guard")["groups"]] == ["vista-guard"]
+
+
+def test_an_image_is_named_by_its_digest_where_one_is_given() -> None:
+    pinned = {"repository": "registry.example.com/guard", "digest": f"sha256:{'0' * 64}"}
+    images = [
+        named({**LEAST, "image": image}, "Deployment")["template"]["spec"]["containers"][0]["image"]
+        for image in ({"repository": "registry.example.com/guard", "tag": "1"}, pinned)
+    ]
+    assert images == ["registry.example.com/guard:1", f"registry.example.com/guard@{pinned['digest']}"]
+
+
+def test_every_value_of_the_chart_is_in_its_schema() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+    values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
+
+    def missing(values: dict[str, Any], schema: dict[str, Any], place: str) -> list[str]:
+        known = schema.get("properties")
+        if known is None:
+            return []
+        below = [(name, value, known.get(name)) for name, value in values.items()]
+        return [
+            *(f"{place}{name}" for name, _, found in below if found is None),
+            *(
+                lost
+                for name, value, found in below
+                if isinstance(value, dict) and found
+                for lost in missing(value, found, f"{place}{name}.")
+            ),
+        ]
+
+    assert missing(values, schema, "") == []
+
+
+def test_promql_is_read_by_its_parser() -> None:
+    promql_parser = pytest.importorskip("promql_parser", reason="promql-parser is not installed")
+    board = json.loads((CHART / "files/grafana-dashboard.json").read_text("utf-8"))
+    rules = yaml.safe_load((CHART / "files/prometheus-rules.yaml").read_text("utf-8"))["groups"][0]["rules"]
+    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    for expression in [*asked, *(rule["expr"] for rule in rules)]:
+        promql_parser.parse(expression.replace("$__rate_interval", "5m"))
 
 
 def test_helm_lints_the_chart() -> None:
@@ -115,9 +220,25 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_zizmor_finds_nothing() -> None:
-    command: list[str | Path] = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github/workflows"]
+    command: list[str | Path] = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "No findings to report" in done.stdout) == (0, True), done.stdout
+
+
+FORMS = {
+    "citation-file-format": ["CITATION.cff"],
+    "compose-spec": ["deploy/compose.yaml"],
+    "dependabot": [".github/dependabot.yml"],
+    "github-issue-config": [".github/ISSUE_TEMPLATE/config.yml"],
+    "github-issue-forms": [f".github/ISSUE_TEMPLATE/{name}.yml" for name in ("bug", "idea", "verdict")],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_has_the_form_that_its_reader_wants(form: str) -> None:
+    command: list[str | Path] = [BIN / "check-jsonschema", "--builtin-schema", f"vendor.{form}", *FORMS[form]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 LINT = """

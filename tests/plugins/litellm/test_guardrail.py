@@ -113,7 +113,7 @@ def told(answered: Any) -> dict[str, Any]:
 
 def test_an_answer_is_judged_against_the_documents_of_its_request(client: openai.OpenAI) -> None:
     good = ask(client, "When did it open?")
-    assert (good.choices[0].message.content, told(good)["decision"]) == (TRUE, "ALLOW")
+    assert (good.choices[0].message.content, told(good)["action"]) == (TRUE, "ALLOW")
     assert told(good)["claims"][0]["evidence"][0]["quote"].startswith("The whale hall opened in 1925.")
     bad = ask(client, "Tell me a lie.")
     assert (bad.choices[0].message.content, bad.choices[0].finish_reason) == (MESSAGE, "content_filter")

@@ -185,7 +185,7 @@ CLAIMS = (
     "turn",
     "answer number",
     "time",
-    "decision",
+    "action",
     "reason",
     "question",
     "answer",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from vista_guard._extras import require
+from vista_guard._extras import require, require_chroma
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.engine import (
     FREE_BYTES,
@@ -50,13 +50,16 @@ def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: 
         free_bytes: space on the folder's disk below which nothing is written.
 
     Raises:
-        ConfigError: Chroma is not installed.
+        ConfigError: Chroma is not installed, or only its client for servers.
         StoreError: the folder cannot be used, or no Chroma server answers at the address.
     """
     text = str(location)
-    require(f"the store at {text}", "chromadb", extra="chroma")
+    if is_server := text.startswith(("http://", "https://")):
+        require(f"the store at {text}", "chromadb", extra="chroma-client")
+    else:
+        require_chroma(f"the store at {text}")
     try:
-        if text.startswith(("http://", "https://")):
+        if is_server:
             return _server(text, telemetry=telemetry)
         folder = Path(text).expanduser().resolve()
         folder.mkdir(parents=True, exist_ok=True)
