@@ -22,6 +22,9 @@ UV := uv
 INSTALLER = $(BIN)/$(if $(UV),uv pip install -q --python $(BIN)/python,pip install -q --disable-pip-version-check) --no-deps
 LOCKED = $(INSTALLER) --require-hashes -r
 OURS = $(INSTALLER) -e ./weights -e ./reader -e .
+# A lock of which an index has lost a file, or that uv cannot reach, stops nobody: pip then takes what pyproject.toml allows.
+comma := ,
+ANEW = (echo "the lock $(1) cannot be installed; pip resolves anew" && $(BIN)/pip install -q --disable-pip-version-check -e ./weights -e ./reader -e '.$(2)')
 
 .PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers real-model challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
 
@@ -137,27 +140,24 @@ picture: $(DEV)
 $(VENV)/.made: requirements/uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit("vista-guard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(if $(UV),$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/uv.txt)
+	$(if $(UV),-$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/uv.txt)
 	touch $@
 
 $(BASE): $(VENV)/.made $(PROJECTS) requirements/base.txt
-	$(LOCKED) requirements/base.txt
-	$(OURS)
+	($(LOCKED) requirements/base.txt && $(OURS)) || $(call ANEW,requirements/base.txt,)
 	touch $@
 
 $(DEV): $(VENV)/.made $(PROJECTS) requirements/dev.txt
-	$(LOCKED) requirements/dev.txt
-	$(OURS)
+	($(LOCKED) requirements/dev.txt && $(OURS)) || $(call ANEW,requirements/dev.txt,[dev])
 	touch $(BASE) $@
 
 $(VENV)/.docs: $(VENV)/.made $(PROJECTS) requirements/docs.txt
-	$(LOCKED) requirements/docs.txt
-	$(OURS)
+	($(LOCKED) requirements/docs.txt && $(OURS)) || $(call ANEW,requirements/docs.txt,[docs])
 	touch $@
 
 # Too large for everybody who runs the tests: those of clusters are skipped without it.
 ray: $(DEV)
-	$(LOCKED) requirements/ray.txt
+	$(LOCKED) requirements/ray.txt || $(call ANEW,requirements/ray.txt,[dev$(comma)ray])
 
 # One version of each library everywhere, so all others follow dev's. Not our own packages, which are built from here.
 COMPILE = $(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock" \
