@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import vista_guard
-from tools.pages import ARCHITECTURE, old_pages
+from tools.pages import ARCHITECTURE, left_pages, old_pages
 from tools.pages import main as write_pages
 from tools.picture import PICTURE, picture, shown
 from tools.rooms import PACKAGES, first_line, layers, tree, with_rooms
@@ -64,10 +64,11 @@ def test_the_generated_pages_are_current() -> None:
     assert [str(page) for page in old_pages(ROOT)] == [], "run: make docs"
 
 
-def test_every_command_shows_its_own_help() -> None:
-    sections = re.findall(r"\n## (.+)\n\n```text\n(.*)\n", (ROOT / "docs/cli.md").read_text("utf-8"))
-    assert [title for title, usage in sections if not usage.startswith(f"Usage: {title} [OPTIONS]")] == []
-    assert ["vista-guard documents add" in title for title, _ in sections].count(True) == 1
+def test_each_page_of_a_command_is_in_the_site_and_on_the_list() -> None:
+    pages = sorted(f"cli/{page.name}" for page in ROOT.glob("docs/cli/*.md"))
+    listed = sorted(set(re.findall(r"\((cli/[\w-]+\.md)", (ROOT / "docs/cli.md").read_text("utf-8"))))
+    shown = sorted(re.findall(r": (cli/[\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    assert (listed, shown, left_pages(ROOT)) == (pages, pages, [])
 
 
 def test_the_reference_has_every_public_name() -> None:
@@ -80,18 +81,21 @@ def test_old_pages_are_found_and_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    (tmp_path / "docs/cli.md").unlink()
+    (tmp_path / "docs/cli/check.md").rename(tmp_path / "docs/cli/gone.md")
     page = tmp_path / ARCHITECTURE
     page.write_text(page.read_text("utf-8").replace("  guard.py", "  gone.py"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tools.pages", "--check"])
     with pytest.raises(SystemExit) as old:
         write_pages()
-    assert old.value.code == "docs/cli.md, docs/design/architecture.md: old; run: make docs"
+    assert old.value.code == "docs/cli/check.md, docs/design/architecture.md, docs/cli/gone.md: old; run: make docs"
     monkeypatch.setattr(sys, "argv", ["tools.pages"])
     write_pages()
-    assert capsys.readouterr() == ("wrote docs/cli.md\nwrote docs/design/architecture.md\n", "")
-    assert old_pages(tmp_path) == {}
+    assert capsys.readouterr() == (
+        "wrote docs/cli/check.md\nwrote docs/design/architecture.md\nremoved docs/cli/gone.md\n",
+        "",
+    )
+    assert (old_pages(tmp_path), left_pages(tmp_path)) == ({}, [])
 
 
 def test_the_map_shows_each_room_once_and_higher_layers_first() -> None:

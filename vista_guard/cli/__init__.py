@@ -7,6 +7,7 @@ its own. `vista_lab` does.
 from __future__ import annotations
 
 import os
+import sys
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -14,7 +15,7 @@ import typer
 
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, serve
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import GUARDING, PAPERS, SERVING, command_group, exit_codes
 from vista_guard.cli.decompose import decompose_app
 from vista_guard.cli.documents import documents
 from vista_guard.cli.init import demo, init, schema
@@ -44,19 +45,19 @@ def _root(
             wanted_signals()  # commands that send nothing refuse an invalid endpoint, too
 
 
-app.command("demo")(demo)
-app.command("init")(init)
-app.command("check")(check.check)
-app.command("verify")(verify)
-app.command("serve")(serve.serve)
-app.command("dashboard")(dashboard.dashboard)
-app.add_typer(decompose_app, name="decompose")
-app.add_typer(documents, name="documents")
-app.add_typer(reports, name="reports")
-app.add_typer(reviews, name="reviews")
-app.add_typer(database, name="db")
-app.command("forget")(forget)
-app.command("schema")(schema)
+app.command("demo", rich_help_panel=GUARDING)(demo)
+app.command("init", rich_help_panel=GUARDING)(init)
+app.command("check", rich_help_panel=GUARDING)(check.check)
+app.command("verify", rich_help_panel=GUARDING)(verify)
+app.add_typer(documents, name="documents", rich_help_panel=GUARDING)
+app.add_typer(decompose_app, name="decompose", rich_help_panel=PAPERS)
+app.command("serve", rich_help_panel=SERVING)(serve.serve)
+app.command("dashboard", rich_help_panel=SERVING)(dashboard.dashboard)
+app.add_typer(reports, name="reports", rich_help_panel=SERVING)
+app.add_typer(reviews, name="reviews", rich_help_panel=SERVING)
+app.add_typer(database, name="db", rich_help_panel=SERVING)
+app.command("forget", rich_help_panel=SERVING)(forget)
+app.command("schema", rich_help_panel=SERVING)(schema)
 
 
 def add_plugins(app: typer.Typer) -> None:
@@ -74,5 +75,7 @@ add_plugins(app)
 
 
 def main() -> None:
-    """Runs the command line and exits."""
+    """Runs the command line and exits. On a terminal, help has boxes and colours; in a pipe or a log it is plain text."""
+    if sys.stdout.isatty():
+        app.rich_markup_mode = "markdown"
     app(prog_name="vista-guard")

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+    from typer import Context
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -31,13 +33,59 @@ BLOCKED = 3
 STOPPED = 128
 INTERRUPTED = STOPPED + 2
 
+GUARDING = "Guard"
+SERVING = "Serve and watch"
+EVALUATING = "Logs and evaluation"
+PAPERS = "Papers and training"
+OTHERS = "Commands"
+"""Sections of `vista-guard --help`: a command names its own as `rich_help_panel`. The last one has those that name none."""
+
+
+class Sections(TyperGroup):
+    """A group whose help lists commands by section, on a terminal and in a pipe alike."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The commands' names by section, in each in the order in which they were added."""
+        order = (GUARDING, SERVING, EVALUATING, PAPERS)
+        places = {name: section_of(command) for name, command in self.commands.items()}
+        return sorted(
+            super().list_commands(ctx),
+            key=lambda name: order.index(places[name]) if places[name] in order else len(order),
+        )
+
+    def format_commands(self, ctx: Context, formatter: Any) -> None:
+        """Writes a list for each section."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        names = self.list_commands(ctx)
+        widest = max(map(len, names))
+        for name in names:
+            rows = sections.setdefault(section_of(self.commands[name]), [])
+            rows.append((name.ljust(widest), self.commands[name].get_short_help_str(limit=200)))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def section_of(command: object) -> str:
+    """The section of the help that lists a command."""
+    return getattr(command, "rich_help_panel", None) or OTHERS
+
+
+def starting(*choices: str) -> Callable[[str], list[str]]:
+    """What a shell offers for a value that has other forms, too: `autocompletion` of an option or an argument."""
+
+    def offered(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return offered
+
 
 def command_group(name: str, help: str | None = None) -> typer.Typer:
-    """A command with subcommands. Help and errors are plain text, as pipes and logs want them."""
-    options: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+    """A command with subcommands. Help and errors are plain text, as pipes and logs want them; see `cli.main` for terminals."""
+    options: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
     if help is not None:
         options["help"] = help
-    return typer.Typer(name=name, no_args_is_help=True, **options)
+    return typer.Typer(name=name, cls=Sections, no_args_is_help=True, **options)
 
 
 @contextmanager
@@ -81,7 +129,12 @@ def _failed(error: Exception, code: int) -> typer.Exit:
 
 
 JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="NAME", help="The judge.  [default: from the settings, else embedded]")
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="NAME",
+        help="Name of the judge, such as embedded or openai:MODEL.  [default: from the settings, else embedded]",
+    ),
 ]
 VerifierOption = Annotated[
     str | None,
@@ -98,7 +151,7 @@ DecomposerOption = Annotated[
         "--decomposer",
         "--extractor",
         metavar="NAME",
-        help="Takes texts apart into claims: sentence, steps:embedded, steps:openai:MODEL@URL, hf:ORG/MODEL, a folder.  "
+        help="Splits texts into claims: sentence, steps:embedded, steps:openai:MODEL@URL, hf:ORG/MODEL, a folder.  "
         "[default: from the settings, else the judge]",
     ),
 ]
@@ -116,6 +169,7 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
+        autocompletion=starting("monitor", "balanced", "strict"),
         help="monitor, balanced, strict, or a TOML or YAML file with policy and policy_overrides.  [default: from the settings, "
         "else balanced]",
     ),

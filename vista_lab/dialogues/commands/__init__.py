@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typer
 
-from vista_guard.cli.common import command_group
+from vista_guard.cli.common import PAPERS, command_group
 from vista_lab.dialogues.commands.attribute import attribute
 from vista_lab.dialogues.commands.build import build
 from vista_lab.dialogues.commands.judge import judge
@@ -19,7 +19,7 @@ from vista_lab.dialogues.commands.validate import validate
 
 knowmt_app = command_group(
     "knowmt",
-    "Measure which facts an assistant delivers at the end of a dialogue, and what a guard changes (KnowMT-Bench).",
+    "Measure whether an assistant stays factual over a dialogue (KnowMT-Bench).",
 )
 knowmt_app.command("run")(run)
 knowmt_app.command("judge")(judge)
@@ -31,4 +31,4 @@ knowmt_app.command("attribute")(attribute)
 
 def register(app: typer.Typer) -> None:
     """Adds the group to the app."""
-    app.add_typer(knowmt_app, name="knowmt")
+    app.add_typer(knowmt_app, name="knowmt", rich_help_panel=PAPERS)
