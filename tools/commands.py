@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.cli.common import section_of
 
 if TYPE_CHECKING:
-    from typer import Context
-    from typer.core import TyperCommand, TyperGroup
+    from typer.core import TyperGroup
+
+    Context = Any  # Typer keeps the types of commands and contexts to itself
 
 PROGRAM = "vista-guard"
 INDEX = Path("docs/cli.md")
@@ -90,11 +91,11 @@ def _root() -> TyperGroup:
     return get_group(app)
 
 
-def _context(command: TyperCommand | TyperGroup, name: str, parent: Context | None = None) -> Context:
+def _context(command: Any, name: str, parent: Context | None = None) -> Context:
     return command.make_context(name, [], parent=parent, resilient_parsing=True)
 
 
-def _commands_of(group: TyperGroup, context: Context) -> Iterator[Context]:
+def _commands_of(group: Any, context: Context) -> Iterator[Context]:
     """The contexts of a group's commands, in the order of its help."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -125,7 +126,7 @@ def _row(context: Context, target: str) -> str:
 
 
 def _anchor(context: Context) -> str:
-    return context.command_path.replace(" ", "-")
+    return str(context.command_path).replace(" ", "-")
 
 
 def _page(context: Context, docs: Path) -> str:

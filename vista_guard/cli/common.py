@@ -25,7 +25,6 @@ from vista_guard.reading.visible import visible as visible  # the commands take 
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-    from typer import Context
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -44,7 +43,7 @@ OTHERS = "Commands"
 class Sections(TyperGroup):
     """A group whose help lists commands by section, on a terminal and in a pipe alike."""
 
-    def list_commands(self, ctx: Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """The commands' names by section, in each in the order in which they were added."""
         order = (GUARDING, SERVING, EVALUATING, PAPERS)
         places = {name: section_of(command) for name, command in self.commands.items()}
@@ -53,7 +52,7 @@ class Sections(TyperGroup):
             key=lambda name: order.index(places[name]) if places[name] in order else len(order),
         )
 
-    def format_commands(self, ctx: Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a list for each section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         names = self.list_commands(ctx)
