@@ -1,4 +1,4 @@
-"""`vista-guard decompose`: how turns are taken apart into claims. Other packages add their commands to this group."""
+"""`vista-guard decompose`: how turns are split into claims. Other packages add their commands to this group."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class BudgetOptions(_Frozen):
     """
 
     run: Spend = Spend()
-    """For the life of the judge: a replay stops cleanly when it is spent, and can be gone on with."""
+    """For the life of the judge: a replay stops cleanly when it is spent, and can be resumed."""
     turn: Spend = Spend()
     """For one turn: claims for which nothing is left become `Unchecked`."""
 
@@ -185,7 +185,7 @@ class DecomposerOptions(_Frozen):
     after: int = Field(default=2, ge=0)
     """Sentences behind it: f of DAD, §3.1. A turn that streams waits for them; 0 for none."""
     keep_steps: bool = False
-    """Reports, dashboard and error sheets show how a sentence was taken apart, in the decomposer's words: `Claim.steps`."""
+    """Reports, dashboard and error sheets show how a sentence was split, in the decomposer's words: `Claim.steps`."""
 
 
 DECOMPOSER_DEFAULTS = DecomposerOptions()

@@ -176,7 +176,7 @@ class Settings(_Sources):
     """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
     recommendations: Recommendations = "out_of_scope"
     """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
-    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
+    paper, or `lacking_evidence`. Claims about a document's subject are verified against it either way."""
     strict_reference: bool = False
     """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
     without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`), and a model
@@ -210,8 +210,8 @@ class Settings(_Sources):
     reports: str | None = None
     """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
     record: Record = "verdicts"
-    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were held against (`delivered`); drafts
-    too, those that were withheld among them (`full`). See `docs/watching.md`."""
+    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were verified against (`delivered`); also
+    drafts, withheld ones included (`full`). See `docs/watching.md`."""
     text_retention_days: float | None = Field(default=None, gt=0)
     """After how many days the texts that `record` keeps are deleted; never when not given."""
     report_retention_days: float | None = Field(default=None, gt=0)

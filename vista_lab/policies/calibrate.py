@@ -58,7 +58,7 @@ def calibrate(
     level: Annotated[
         LevelName,
         typer.Option(
-            help="turn: count correct turns that are withheld. claim: count correct claims, as a share of each turn."
+            help="turn: count fine turns that are withheld. claim: count fine claims, as a share of each turn."
         ),
     ] = "turn",
     source: Annotated[
@@ -68,9 +68,9 @@ def calibrate(
 ) -> None:
     """Choose thresholds from labelled turns, or a verifier's from labelled claims.
 
-    Writes the judge's false alarms on correct turns: numbers only, no text. With risk_table set to that file,
-    policy.max_false_alarm_rate withholds at most that share of correct turns, as long as future turns are like the
-    labelled ones. With at least 30 correct and 30 other turns it also fits the turn's risk, by which policies flag and
+    Writes the judge's false alarms on fine turns: numbers only, no text. With risk_table set to that file,
+    policy.max_false_alarm_rate withholds at most that share of fine turns, as long as future turns are like the
+    labelled ones. With at least 30 fine and 30 other turns it also fits the turn's risk, by which policies flag and
     withhold (needs the extra evaluation). Prints thresholds for some rates, their recall, and how reliable the
     confidences are.
 
