@@ -140,6 +140,17 @@ def test_what_users_call_shows_an_example(module: str) -> None:
     assert [name for name in SHOWN[module].split() if ">>> " not in (attrgetter(name)(home).__doc__ or "")] == []
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/api/*.md")), ids=lambda page: page.stem)
+def test_a_page_of_the_api_begins_with_an_example_that_prints_what_it_says(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, _, _ = page.read_text("utf-8").partition("\n:::")
+    (printed,) = re.findall(r"```text\n(.*?)```", before, re.DOTALL)
+    for example in re.findall(r"```python\n(.*?)```", before, re.DOTALL):
+        exec(compile(example, page.name, "exec"), {})
+    assert capsys.readouterr().out == printed
+
+
 @pytest.mark.parametrize("page", ["evaluating", "guarding", "policies", "tutorial-first", "watching"])
 def test_the_examples_of_a_page_run(page: str) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text("utf-8"), re.DOTALL)

@@ -15,11 +15,13 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from vista_guard.cli import COMMANDS as GUARDS
 from vista_guard.cli import app
-from vista_guard.cli.common import EVALUATING, GUARDING, PAPERS, SERVING
+from vista_guard.cli.common import Later
+from vista_lab.registry import EVALUATING, PAPERS
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = [GUARDING, SERVING, EVALUATING, PAPERS]
+SECTIONS = [*GUARDS, EVALUATING, PAPERS]
 LINES = (Path(__file__).parent / "commands.txt").read_text("utf-8").splitlines()
 USED = {command: set(options.split()) for command, _, options in (line.partition(":") for line in LINES)}
 """Options by command, as users call them. A new one joins the file; one leaves it only with a line in the changelog."""
@@ -30,10 +32,11 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**
 def all_commands() -> dict[str, Any]:
     """All commands by their words, such as `documents add`; the program itself is `.`."""
     root: Any = get_command(app)
-    found = {".": root, **root.commands}
-    for name, command in root.commands.items():
-        found |= {f"{name} {inner}": below for inner, below in getattr(command, "commands", {}).items()}
-    return found
+    found = {name: command.loaded() for name, command in root.commands.items()}
+    for name, command in list(found.items()):
+        for inner, below in getattr(command, "commands", {}).items():
+            found[f"{name} {inner}"] = below.loaded() if isinstance(below, Later) else below
+    return {".": root, **found}
 
 
 COMMANDS = all_commands()
@@ -67,10 +70,31 @@ def test_the_page_of_a_command_has_its_options_and_an_example(command: str) -> N
     assert [name for name in USED[command] if not re.search(rf"(?<![\w-]){name}\b", section)] == []
 
 
+def test_a_command_that_is_loaded_later_is_told_by_its_own_words() -> None:
+    root: Any = get_command(app)
+    groups = [command for name, command in COMMANDS.items() if name != "." and hasattr(command, "commands")]
+    later = [one for group in (root, *groups) for one in group.commands.values() if isinstance(one, Later)]
+    words = [(one.name, " ".join(one.loaded().help.split("\n\n")[0].split())) for one in later]
+    assert words == [(one.name, one.help) for one in later]
+
+
+def test_help_loads_no_command() -> None:
+    script = (
+        "import sys; from vista_guard.cli import main\nsys.argv = ['vista-guard', '--help']\ntry: main()\n"
+        "except SystemExit: print([name for name in sys.modules if name.split('.')[0].startswith('vista')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.rpartition("[")[2]
+    assert "vista_lab.registry" in loaded
+    assert [
+        name for name in ("vista_guard.cli.check", "vista_guard.cli.serve", "commands", "rich") if name in loaded
+    ] == []
+
+
 def test_the_help_has_each_command_once_below_its_section() -> None:
     shown = CliRunner().invoke(app, ["--help"]).stdout
     assert [line.rstrip(":") for line in shown.splitlines() if line.rstrip(":") in SECTIONS] == SECTIONS
-    listed = re.findall(r"^  (\w+)  ", shown.partition(f"{GUARDING}:")[2], re.MULTILINE)
+    listed = re.findall(r"^  (\w+)  ", shown.partition(f"{SECTIONS[0]}:")[2], re.MULTILINE)
     assert sorted(listed) == sorted(name for name in COMMANDS if name != "." and " " not in name)
 
 
@@ -113,8 +137,8 @@ def _read(terminal: int) -> Iterator[bytes]:
 def test_a_shell_completes(typed: str, offered: list[str]) -> None:
     words = f"vista-guard {typed}"
     environment = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_VISTA_GUARD_COMPLETE": "complete_bash"}
-    done = subprocess.run(RUN, env={**os.environ, **environment}, capture_output=True, check=True)
-    assert (sorted(done.stdout.decode().split()), done.stderr) == (offered, b"")
+    done = CliRunner().invoke(app, [], env=environment, prog_name="vista-guard")
+    assert (sorted(done.stdout.split()), done.stderr) == (offered, "")
 
 
 def shown_commands(text: str) -> Iterator[list[str]]:

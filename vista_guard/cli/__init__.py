@@ -14,13 +14,31 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import check, dashboard, serve
-from vista_guard.cli.common import GUARDING, PAPERS, SERVING, command_group, exit_codes
-from vista_guard.cli.decompose import decompose_app
-from vista_guard.cli.documents import documents
-from vista_guard.cli.init import demo, init, schema
-from vista_guard.cli.reports import database, forget, reports, reviews
-from vista_guard.cli.verify import verify
+from vista_guard.cli.common import add_later, command_group, exit_codes
+
+COMMANDS = {
+    "Guard": {
+        "demo": ("init:demo", "Show a guarded conversation."),
+        "init": ("init:init", "Write a settings file with every setting and its default."),
+        "check": ("check:check", "Check one assistant turn."),
+        "verify": ("verify:verify", "Verify texts against documents."),
+        "documents": (
+            "documents:documents",
+            "Manage the documents that verify turns without documents of their own.",
+        ),
+        "decompose": ("decompose:decompose_app", "Split answers into claims, and train a decomposer of your own."),
+    },
+    "Serve and watch": {
+        "serve": ("serve:serve", "Guard an OpenAI-compatible endpoint."),
+        "dashboard": ("dashboard:dashboard", "Show guarded turns and their evidence in the browser."),
+        "reports": ("reports:reports", "List and export stored reports."),
+        "reviews": ("reports:reviews", "Report wrong verdicts, and export what reviewers decided."),
+        "db": ("reports:database", "Check, upgrade and prune the database of reports."),
+        "forget": ("reports:forget", "Delete all that is kept of a conversation or a tenant."),
+        "schema": ("init:schema", "Print the JSON Schema of a report."),
+    },
+}
+"""The guard's own commands by section of `vista-guard --help`: where each is (in this package), and what it does."""
 
 app = command_group("vista-guard")
 
@@ -45,19 +63,9 @@ def _root(
             wanted_signals()  # commands that send nothing refuse an invalid endpoint, too
 
 
-app.command("demo", rich_help_panel=GUARDING)(demo)
-app.command("init", rich_help_panel=GUARDING)(init)
-app.command("check", rich_help_panel=GUARDING)(check.check)
-app.command("verify", rich_help_panel=GUARDING)(verify)
-app.add_typer(documents, name="documents", rich_help_panel=GUARDING)
-app.add_typer(decompose_app, name="decompose", rich_help_panel=PAPERS)
-app.command("serve", rich_help_panel=SERVING)(serve.serve)
-app.command("dashboard", rich_help_panel=SERVING)(dashboard.dashboard)
-app.add_typer(reports, name="reports", rich_help_panel=SERVING)
-app.add_typer(reviews, name="reviews", rich_help_panel=SERVING)
-app.add_typer(database, name="db", rich_help_panel=SERVING)
-app.command("forget", rich_help_panel=SERVING)(forget)
-app.command("schema", rich_help_panel=SERVING)(schema)
+for section, commands in COMMANDS.items():
+    for name, (reference, summary) in commands.items():
+        add_later(app, name, f"{__name__}.{reference}", summary, section)
 
 
 def add_plugins(app: typer.Typer) -> None:

@@ -15,11 +15,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
@@ -32,31 +34,18 @@ BLOCKED = 3
 STOPPED = 128
 INTERRUPTED = STOPPED + 2
 
-GUARDING = "Guard"
-SERVING = "Serve and watch"
-EVALUATING = "Logs and evaluation"
-PAPERS = "Papers and training"
 OTHERS = "Commands"
-"""Sections of `vista-guard --help`: a command names its own as `rich_help_panel`. The last one has those that name none."""
+"""Section of the help for commands that name none of their own (`rich_help_panel`)."""
 
 
 class Sections(TyperGroup):
-    """A group whose help lists commands by section, on a terminal and in a pipe alike."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands' names by section, in each in the order in which they were added."""
-        order = (GUARDING, SERVING, EVALUATING, PAPERS)
-        places = {name: section_of(command) for name, command in self.commands.items()}
-        return sorted(
-            super().list_commands(ctx),
-            key=lambda name: order.index(places[name]) if places[name] in order else len(order),
-        )
+    """A group whose plain help lists commands by section, as the help on a terminal does."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes a list for each section."""
+        """Writes a list for each section, in the order in which their first commands were added."""
         sections: dict[str, list[tuple[str, str]]] = {}
         names = self.list_commands(ctx)
-        widest = max(map(len, names))
+        widest = max(map(len, names), default=0)
         for name in names:
             rows = sections.setdefault(section_of(self.commands[name]), [])
             rows.append((name.ljust(widest), self.commands[name].get_short_help_str(limit=200)))
@@ -68,6 +57,46 @@ class Sections(TyperGroup):
 def section_of(command: object) -> str:
     """The section of the help that lists a command."""
     return getattr(command, "rich_help_panel", None) or OTHERS
+
+
+class Later(TyperCommand):
+    """A command or a group that is loaded when it is called, so that help and completion load no other command."""
+
+    reference: ClassVar[str]
+    """`module:attribute` of the command's function, or of the group's app."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the loaded command, which runs in place of this one."""
+        return self.loaded().make_context(info_name, args, parent, **extra)
+
+    def loaded(self) -> Any:
+        """The command or group itself."""
+        module, _, attribute = self.reference.partition(":")
+        found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            found.rich_markup_mode = self.rich_markup_mode
+            return get_group(found)
+        alone = typer.Typer(rich_markup_mode=self.rich_markup_mode)
+        alone.command(self.name)(found)
+        return next(iter(get_group(alone).commands.values()))
+
+
+def add_later(app: typer.Typer, name: str, reference: str, summary: str, section: str | None = None) -> None:
+    """Adds a command or a group that is loaded when it is called.
+
+    Args:
+        app: the app or group that it is added to.
+        name: its name there.
+        reference: `module:attribute` of the function, or of the group's app.
+        summary: the first paragraph of its help.
+        section: of the help of `app` that lists it.
+    """
+    command = type(Later.__name__, (Later,), {"reference": reference})
+    app.command(name, cls=command, help=summary, rich_help_panel=section)(_unloaded)
+
+
+def _unloaded() -> None:
+    raise AssertionError("a command is loaded before it runs")
 
 
 def starting(*choices: str) -> Callable[[str], list[str]]:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import EVALUATING, DataDirOption, command_group, exit_codes, visible  # typer reads it
+from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
-from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.tables import tell_written
 
@@ -583,10 +582,3 @@ def export_decided(
         typer.echo(f"wrote {exported.turns:,} turns of {exported.judge} and {exported.labels:,} labels", err=True)
         for why, count in exported.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the app, and one to the guard's `reviews`."""
-    app.add_typer(annotations_app, name="annotations", rich_help_panel=EVALUATING)
-    app.command("agree", rich_help_panel=EVALUATING)(agree)
-    reviews_app.command("export")(export_decided)

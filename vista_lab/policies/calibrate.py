@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import EVALUATING, command_group, exit_codes, visible
+from vista_guard.cli.common import command_group, exit_codes, visible
 from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
@@ -269,9 +269,3 @@ def table(found: VerifierCalibration) -> RenderableType:
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the app."""
-    app.command("calibrate", rich_help_panel=EVALUATING)(calibrate)
-    app.add_typer(verifiers, name="verifiers", rich_help_panel=EVALUATING)

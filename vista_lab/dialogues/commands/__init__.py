@@ -7,9 +7,7 @@ folder and can be repeated. `build` makes a set from your own questions, `valida
 
 from __future__ import annotations
 
-import typer
-
-from vista_guard.cli.common import PAPERS, command_group
+from vista_guard.cli.common import command_group
 from vista_lab.dialogues.commands.attribute import attribute
 from vista_lab.dialogues.commands.build import build
 from vista_lab.dialogues.commands.judge import judge
@@ -27,8 +25,3 @@ knowmt_app.command("report")(report)
 knowmt_app.command("build")(build)
 knowmt_app.command("validate")(validate)
 knowmt_app.command("attribute")(attribute)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the group to the app."""
-    app.add_typer(knowmt_app, name="knowmt", rich_help_panel=PAPERS)
