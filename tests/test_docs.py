@@ -127,6 +127,25 @@ def test_what_a_page_links_to_is_there() -> None:
     assert [f"{page} -> {target}" for page, target in broken] == []
 
 
+def test_the_heading_that_a_link_names_is_there() -> None:
+    named = [
+        (page, target, anchor)
+        for page in PAGES
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text("utf-8"))
+        if target.endswith(".md") or not target
+    ]
+    assert len(named) > 100
+    gone = [one for one in named if one[2] not in anchors((one[0].parent / one[1]) if one[1] else one[0])]
+    assert [f"{page.relative_to(ROOT)} -> {target}#{anchor}" for page, target, anchor in gone] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Names by which links reach parts of a page: its headings, as GitHub writes them, and its `<a id>`s."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = [re.sub(r"[^\w\s-]", "", found.lower()) for found in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {heading.replace(" ", "-") for heading in headings} | set(re.findall(r'<a id="([^"]+)"', text))
+
+
 @pytest.mark.parametrize("module", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_in_docstrings_run(module: Path) -> None:
     name = ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HEAD = """\
 # Settings of vista-guard, each with its default: as written, this file changes nothing.
 # Remove the # before a line to change it, and keep the line below its [table]. Arguments of a command and environment
-# variables (VISTA_GUARD_POLICY, VISTA_GUARD_LIMITS__CLAIMS) override what stands here. Put secrets into the environment.
+# variables (VISTA_GUARD_POLICY, VISTA_GUARD_LIMITS__CLAIMS) override this file. Put secrets into the environment.
 """
 WIDTH = 118
 
