@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init, install_callback, show_callback  # type: ignore[attr-defined]
 
 from vista_guard import __version__
 from vista_guard.cli.common import add_later, command_group, exit_codes
@@ -41,6 +42,8 @@ COMMANDS = {
 """The guard's own commands by section of `vista-guard --help`: where each is (in this package), and what it does."""
 
 app = command_group("vista-guard")
+# Typer's own options for completion have no default: see `Sections.get_help_option`.
+completion_init()
 
 
 def _version(wanted: bool) -> None:
@@ -53,6 +56,16 @@ def _version(wanted: bool) -> None:
 def _root(
     version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    install_completion: Annotated[  # noqa: ARG001 - its callback installs it
+        bool,
+        typer.Option(
+            "--install-completion", callback=install_callback, help="Install completion for the current shell."
+        ),
+    ] = False,
+    show_completion: Annotated[  # noqa: ARG001 - its callback prints it
+        bool,
+        typer.Option("--show-completion", callback=show_callback, help="Print the completion script of this shell."),
     ] = False,
 ) -> None:
     """Verifies what conversational agents say, claim by claim, before the user reads it."""

@@ -41,6 +41,13 @@ OTHERS = "Commands"
 class Sections(TyperGroup):
     """A group whose plain help lists commands by section, as the help on a terminal does."""
 
+    def get_help_option(self, ctx: Any) -> Any:
+        """Typer's, with a default: a flag without one is read with pydantic, which takes 0.1 s to load."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a list for each section, in the order in which their first commands were added."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -110,7 +117,7 @@ def starting(*choices: str) -> Callable[[str], list[str]]:
 
 def command_group(name: str, help: str | None = None) -> typer.Typer:
     """A command with subcommands. Help and errors are plain text, as pipes and logs want them; see `cli.main` for terminals."""
-    options: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+    options: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
     if help is not None:
         options["help"] = help
     return typer.Typer(name=name, cls=Sections, no_args_is_help=True, **options)
