@@ -12,7 +12,7 @@ const { default: OpenAI } = await import("openai").catch(() => {
 // The client reads OPENAI_BASE_URL by itself; it is named here because it is all that changes.
 const client = new OpenAI({ baseURL: process.env.OPENAI_BASE_URL })
 
-// What stands between the tags is what answers are held against.
+// The text between the tags is the evidence that answers are verified against.
 const notes = "<context>The ferry was built in 1961 and carries 80 passengers. A ticket costs 4 euros.</context>"
 const messages = [{ role: "system", content: `Answer from these notes. ${notes}` }]
 

@@ -19,7 +19,7 @@ except ImportError as missing:
     print(f"{missing}. This example needs: pip install 'vista-guard[proxy,testing]'", file=sys.stderr)
     sys.exit(2)
 
-# What stands between the tags is what answers are held against.
+# The text between the tags is the evidence that answers are verified against.
 NOTES = "<context>The ferry was built in 1961 and carries 80 passengers. A ticket costs 4 euros.</context>"
 ANSWERS = {
     "What does the ferry cost?": "A ticket costs 4 euros.",

@@ -54,7 +54,7 @@ async def answer(question: str, box: st.delta_generator.DeltaGenerator) -> None:
 guard = st.cache_resource(lambda: Guard.from_settings(store="memory"))()
 name, talk = st.session_state.setdefault("talk", (uuid4().hex, []))
 st.sidebar.html("<br>".join(f'<span style="background: {colour}">{label}</span>' for label, colour in COLOURS.items()))
-st.sidebar.caption(f"What the answers are held against: {TOWER.text} {FERRY.text}")
+st.sidebar.caption(f"Answers are verified against: {TOWER.text} {FERRY.text}")
 for turn, outcomes in talk:
     st.chat_message(turn.role).html(page(turn.text, outcomes))
 if question := st.chat_input("Ask about the island") or st.pills("Ask", ANSWERS, key=f"pills-{len(talk)}"):

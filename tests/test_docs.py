@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import vista_guard
-from tools.pages import ARCHITECTURE, old_pages
+from tools.pages import ARCHITECTURE, left_pages, old_pages
 from tools.pages import main as write_pages
 from tools.picture import PICTURE, picture, shown
 from tools.rooms import PACKAGES, first_line, layers, tree, with_rooms
@@ -64,10 +64,11 @@ def test_the_generated_pages_are_current() -> None:
     assert [str(page) for page in old_pages(ROOT)] == [], "run: make docs"
 
 
-def test_every_command_shows_its_own_help() -> None:
-    sections = re.findall(r"\n## (.+)\n\n```text\n(.*)\n", (ROOT / "docs/cli.md").read_text("utf-8"))
-    assert [title for title, usage in sections if not usage.startswith(f"Usage: {title} [OPTIONS]")] == []
-    assert ["vista-guard documents add" in title for title, _ in sections].count(True) == 1
+def test_each_page_of_a_command_is_in_the_site_and_on_the_list() -> None:
+    pages = sorted(f"cli/{page.name}" for page in ROOT.glob("docs/cli/*.md"))
+    listed = sorted(set(re.findall(r"\((cli/[\w-]+\.md)", (ROOT / "docs/cli.md").read_text("utf-8"))))
+    shown = sorted(re.findall(r": (cli/[\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    assert (listed, shown, left_pages(ROOT)) == (pages, pages, [])
 
 
 def test_the_reference_has_every_public_name() -> None:
@@ -80,18 +81,21 @@ def test_old_pages_are_found_and_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    (tmp_path / "docs/cli.md").unlink()
+    (tmp_path / "docs/cli/check.md").rename(tmp_path / "docs/cli/gone.md")
     page = tmp_path / ARCHITECTURE
     page.write_text(page.read_text("utf-8").replace("  guard.py", "  gone.py"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["tools.pages", "--check"])
     with pytest.raises(SystemExit) as old:
         write_pages()
-    assert old.value.code == "docs/cli.md, docs/design/architecture.md: old; run: make docs"
+    assert old.value.code == "docs/cli/check.md, docs/design/architecture.md, docs/cli/gone.md: old; run: make docs"
     monkeypatch.setattr(sys, "argv", ["tools.pages"])
     write_pages()
-    assert capsys.readouterr() == ("wrote docs/cli.md\nwrote docs/design/architecture.md\n", "")
-    assert old_pages(tmp_path) == {}
+    assert capsys.readouterr() == (
+        "wrote docs/cli/check.md\nwrote docs/design/architecture.md\nremoved docs/cli/gone.md\n",
+        "",
+    )
+    assert (old_pages(tmp_path), left_pages(tmp_path)) == ({}, [])
 
 
 def test_the_map_shows_each_room_once_and_higher_layers_first() -> None:
@@ -123,6 +127,25 @@ def test_what_a_page_links_to_is_there() -> None:
     assert [f"{page} -> {target}" for page, target in broken] == []
 
 
+def test_the_heading_that_a_link_names_is_there() -> None:
+    named = [
+        (page, target, anchor)
+        for page in PAGES
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text("utf-8"))
+        if target.endswith(".md") or not target
+    ]
+    assert len(named) > 100
+    gone = [one for one in named if one[2] not in anchors((one[0].parent / one[1]) if one[1] else one[0])]
+    assert [f"{page.relative_to(ROOT)} -> {target}#{anchor}" for page, target, anchor in gone] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Names by which links reach parts of a page: its headings, as GitHub writes them, and its `<a id>`s."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = [re.sub(r"[^\w\s-]", "", found.lower()) for found in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {heading.replace(" ", "-") for heading in headings} | set(re.findall(r'<a id="([^"]+)"', text))
+
+
 @pytest.mark.parametrize("module", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_in_docstrings_run(module: Path) -> None:
     name = ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -134,6 +157,17 @@ def test_the_examples_in_docstrings_run(module: Path) -> None:
 def test_what_users_call_shows_an_example(module: str) -> None:
     home = importlib.import_module(module)
     assert [name for name in SHOWN[module].split() if ">>> " not in (attrgetter(name)(home).__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/api/*.md")), ids=lambda page: page.stem)
+def test_a_page_of_the_api_begins_with_an_example_that_prints_what_it_says(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, _, _ = page.read_text("utf-8").partition("\n:::")
+    (printed,) = re.findall(r"```text\n(.*?)```", before, re.DOTALL)
+    for example in re.findall(r"```python\n(.*?)```", before, re.DOTALL):
+        exec(compile(example, page.name, "exec"), {})
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.parametrize("page", ["evaluating", "guarding", "policies", "tutorial-first", "watching"])

@@ -201,7 +201,7 @@ class Retrieval(Noun):
 
 
 class Passage(Noun):
-    """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text.
+    """A piece of evidence as gathered, before a claim is compared with it. `span` is its place in the source's text.
 
     `label` is what knowledge was earned with; None counts as VERIFIED. What was OUT_OF_SCOPE supports only itself.
     `headings` are those that a stored passage stands under, the outermost first, each with its marks (`## Fees`).
@@ -233,7 +233,7 @@ class Passage(Noun):
 
 
 class EvidenceSet(Noun):
-    """All that the claims of one turn may be held against. Frozen while the turn is judged."""
+    """All evidence for the claims of one turn. Frozen while the turn is judged."""
 
     documents: tuple[Passage, ...] = ()
     knowledge: tuple[Passage, ...] = ()

@@ -15,12 +15,33 @@ TASKS = ("evaluate", "policies", "annotate", "oasis", "decompose", "dialogues")
 """Packages of the tasks, in the order of `vista-guard --help`."""
 
 
+EVALUATING, PAPERS = "Logs and evaluation", "Papers and training"
+"""Sections of `vista-guard --help` with the commands of tasks."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command or a group of commands of `vista-guard`.
+
+    Attributes:
+        name: as people type it. `reports export` is added to the guard's group `reports`.
+        reference: the function, or the group's app.
+        summary: the first paragraph of its help.
+        section: of the help.
+    """
+
+    name: str
+    reference: str
+    summary: str
+    section: str = EVALUATING
+
+
 @dataclass(frozen=True)
 class Additions:
     """A task's additions. All references are `module:attribute`.
 
     Attributes:
-        commands: a function that adds the task's commands to `vista-guard`, given the app.
+        commands: commands of `vista-guard`, in the order of its help.
         pages: pages of the dashboard, each a `PageInfo`.
         systems: recipes by the name that `vista-guard eval --system` takes.
         data_sets: functions that give `DataSet`s.
@@ -29,7 +50,7 @@ class Additions:
         printed: checks of the figures that a paper prints, by the paper's name.
     """
 
-    commands: str
+    commands: tuple[Command, ...]
     pages: tuple[str, ...] = ()
     systems: Mapping[str, str] = field(default_factory=dict)
     data_sets: tuple[str, ...] = ()

@@ -385,7 +385,7 @@ class TestFailures:
             response = stream(served, path)
         *_, last = events(response)
         told = last["error"] if path == CHAT else last
-        assert (told["code"], told["message"]) == ("upstream_broken", "upstream broke off its answer")
+        assert (told["code"], told["message"]) == ("upstream_broken", "upstream closed the stream early")
         assert "[DONE]" not in response.text
         assert "127.0.0.1" not in response.text
         assert served.sink.reports == []
@@ -393,7 +393,7 @@ class TestFailures:
     def test_the_official_client_raises_it(self) -> None:
         with ScriptedChatServer([Fault.cut(DRAFT)]) as upstream, proxy(upstream) as served, served.client as client:
             told = client.chat.completions.create(model="any", messages=ASKED, stream=True)  # type: ignore[arg-type]
-            with pytest.raises(openai.APIError, match="upstream broke off its answer"):
+            with pytest.raises(openai.APIError, match="upstream closed the stream early"):
                 list(told)
 
     @BOTH

@@ -147,7 +147,7 @@ class TestTheFallback:
         agent = Agent(["Entry is"], error=OSError())
         shown, report, _ = await said(guard_of(SentenceJudge(), "strict"), [f"{LACKING} {GOOD}"], agent, gate)
         assert (shown, report.decision.action, report.attempts) == ([MESSAGE], Action.BLOCK, ())
-        assert "broke off its answer (OSError)" in report.warnings[0]
+        assert "broke off (OSError)" in report.warnings[0]
         assert LACKING in [outcome.claim.text for outcome in report.outcomes]
 
     async def test_when_something_binding_came(self, gate: Gate) -> None:

@@ -7,21 +7,43 @@ its own. `vista_lab` does.
 from __future__ import annotations
 
 import os
+import sys
 from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init, install_callback, show_callback  # type: ignore[attr-defined]
 
 from vista_guard import __version__
-from vista_guard.cli import check, dashboard, serve
-from vista_guard.cli.common import command_group, exit_codes
-from vista_guard.cli.decompose import decompose_app
-from vista_guard.cli.documents import documents
-from vista_guard.cli.init import demo, init, schema
-from vista_guard.cli.reports import database, forget, reports, reviews
-from vista_guard.cli.verify import verify
+from vista_guard.cli.common import add_later, command_group, exit_codes
+
+COMMANDS = {
+    "Guard": {
+        "demo": ("init:demo", "Show a guarded conversation."),
+        "init": ("init:init", "Write a settings file with every setting and its default."),
+        "check": ("check:check", "Check one assistant turn."),
+        "verify": ("verify:verify", "Verify texts against documents."),
+        "documents": (
+            "documents:documents",
+            "Manage the documents that verify turns without documents of their own.",
+        ),
+        "decompose": ("decompose:decompose_app", "Split answers into claims, and train a decomposer of your own."),
+    },
+    "Serve and watch": {
+        "serve": ("serve:serve", "Guard an OpenAI-compatible endpoint."),
+        "dashboard": ("dashboard:dashboard", "Show guarded turns and their evidence in the browser."),
+        "reports": ("reports:reports", "List and export stored reports."),
+        "reviews": ("reports:reviews", "Report wrong verdicts, and export what reviewers decided."),
+        "db": ("reports:database", "Check, upgrade and prune the database of reports."),
+        "forget": ("reports:forget", "Delete all that is kept of a conversation or a tenant."),
+        "schema": ("init:schema", "Print the JSON Schema of a report."),
+    },
+}
+"""The guard's own commands by section of `vista-guard --help`: where each is (in this package), and what it does."""
 
 app = command_group("vista-guard")
+# Typer's own options for completion have no default: see `Sections.get_help_option`.
+completion_init()
 
 
 def _version(wanted: bool) -> None:
@@ -35,6 +57,16 @@ def _root(
     version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    install_completion: Annotated[  # noqa: ARG001 - its callback installs it
+        bool,
+        typer.Option(
+            "--install-completion", callback=install_callback, help="Install completion for the current shell."
+        ),
+    ] = False,
+    show_completion: Annotated[  # noqa: ARG001 - its callback prints it
+        bool,
+        typer.Option("--show-completion", callback=show_callback, help="Print the completion script of this shell."),
+    ] = False,
 ) -> None:
     """Verifies what conversational agents say, claim by claim, before the user reads it."""
     if any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
@@ -44,19 +76,9 @@ def _root(
             wanted_signals()  # commands that send nothing refuse an invalid endpoint, too
 
 
-app.command("demo")(demo)
-app.command("init")(init)
-app.command("check")(check.check)
-app.command("verify")(verify)
-app.command("serve")(serve.serve)
-app.command("dashboard")(dashboard.dashboard)
-app.add_typer(decompose_app, name="decompose")
-app.add_typer(documents, name="documents")
-app.add_typer(reports, name="reports")
-app.add_typer(reviews, name="reviews")
-app.add_typer(database, name="db")
-app.command("forget")(forget)
-app.command("schema")(schema)
+for section, commands in COMMANDS.items():
+    for name, (reference, summary) in commands.items():
+        add_later(app, name, f"{__name__}.{reference}", summary, section)
 
 
 def add_plugins(app: typer.Typer) -> None:
@@ -74,5 +96,7 @@ add_plugins(app)
 
 
 def main() -> None:
-    """Runs the command line and exits."""
+    """Runs the command line and exits. On a terminal, help has boxes and colours; in a pipe or a log it is plain text."""
+    if sys.stdout.isatty():
+        app.rich_markup_mode = "markdown"
     app(prog_name="vista-guard")

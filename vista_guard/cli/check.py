@@ -40,7 +40,7 @@ def check(
             "--document",
             "-d",
             metavar="FILE",
-            help="A file to ground the turn in: text, Markdown, HTML, PDF or DOCX; may be repeated.",
+            help="A file to check the turn against: text, Markdown, HTML, PDF or DOCX; may be repeated.",
         ),
     ] = None,
     conversation: Annotated[
@@ -67,9 +67,11 @@ def check(
 ) -> None:
     """Check one assistant turn.
 
-    Takes the turn apart into claims, verifies each against the documents and shows what was found, what was decided
-    and what would be delivered. A turn without documents is held against those of `vista-guard documents add`. Exits
-    with 0 when the turn is delivered, 3 when it is blocked, 2 for wrong usage or input, 1 for other failures.
+    Splits the turn into claims, verifies each against the documents, and shows the findings, the decision and the text
+    to deliver. A turn without documents is checked against those of `vista-guard documents add`. Exits with 0 when the
+    turn is delivered, 3 when it is blocked, 2 for wrong usage or input, 1 for other failures.
+
+    Example: `vista-guard check -d notes.txt "The hall opened in 1850."`
     """
     with exit_codes():
         import asyncio

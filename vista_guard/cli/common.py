@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
@@ -31,13 +34,93 @@ BLOCKED = 3
 STOPPED = 128
 INTERRUPTED = STOPPED + 2
 
+OTHERS = "Commands"
+"""Section of the help for commands that name none of their own (`rich_help_panel`)."""
+
+
+class Sections(TyperGroup):
+    """A group whose plain help lists commands by section, as the help on a terminal does."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Typer's, with a default: a flag without one is read with pydantic, which takes 0.1 s to load."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes a list for each section, in the order in which their first commands were added."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        names = self.list_commands(ctx)
+        widest = max(map(len, names), default=0)
+        for name in names:
+            rows = sections.setdefault(section_of(self.commands[name]), [])
+            rows.append((name.ljust(widest), self.commands[name].get_short_help_str(limit=200)))
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+
+def section_of(command: object) -> str:
+    """The section of the help that lists a command."""
+    return getattr(command, "rich_help_panel", None) or OTHERS
+
+
+class Later(TyperCommand):
+    """A command or a group that is loaded when it is called, so that help and completion load no other command."""
+
+    reference: ClassVar[str]
+    """`module:attribute` of the command's function, or of the group's app."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the loaded command, which runs in place of this one."""
+        return self.loaded().make_context(info_name, args, parent, **extra)
+
+    def loaded(self) -> Any:
+        """The command or group itself."""
+        module, _, attribute = self.reference.partition(":")
+        found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            found.rich_markup_mode = self.rich_markup_mode
+            return get_group(found)
+        alone = typer.Typer(rich_markup_mode=self.rich_markup_mode)
+        alone.command(self.name)(found)
+        return next(iter(get_group(alone).commands.values()))
+
+
+def add_later(app: typer.Typer, name: str, reference: str, summary: str, section: str | None = None) -> None:
+    """Adds a command or a group that is loaded when it is called.
+
+    Args:
+        app: the app or group that it is added to.
+        name: its name there.
+        reference: `module:attribute` of the function, or of the group's app.
+        summary: the first paragraph of its help.
+        section: of the help of `app` that lists it.
+    """
+    command = type(Later.__name__, (Later,), {"reference": reference})
+    app.command(name, cls=command, help=summary, rich_help_panel=section)(_unloaded)
+
+
+def _unloaded() -> None:
+    raise AssertionError("a command is loaded before it runs")
+
+
+def starting(*choices: str) -> Callable[[str], list[str]]:
+    """What a shell offers for a value that has other forms, too: `autocompletion` of an option or an argument."""
+
+    def offered(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return offered
+
 
 def command_group(name: str, help: str | None = None) -> typer.Typer:
-    """A command with subcommands. Help and errors are plain text, as pipes and logs want them."""
+    """A command with subcommands. Help and errors are plain text, as pipes and logs want them; see `cli.main` for terminals."""
     options: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
     if help is not None:
         options["help"] = help
-    return typer.Typer(name=name, no_args_is_help=True, **options)
+    return typer.Typer(name=name, cls=Sections, no_args_is_help=True, **options)
 
 
 @contextmanager
@@ -81,7 +164,12 @@ def _failed(error: Exception, code: int) -> typer.Exit:
 
 
 JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="NAME", help="The judge.  [default: from the settings, else embedded]")
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="NAME",
+        help="Name of the judge, such as embedded or openai:MODEL.  [default: from the settings, else embedded]",
+    ),
 ]
 VerifierOption = Annotated[
     str | None,
@@ -98,7 +186,7 @@ DecomposerOption = Annotated[
         "--decomposer",
         "--extractor",
         metavar="NAME",
-        help="Takes texts apart into claims: sentence, steps:embedded, steps:openai:MODEL@URL, hf:ORG/MODEL, a folder.  "
+        help="Splits texts into claims: sentence, steps:embedded, steps:openai:MODEL@URL, hf:ORG/MODEL, a folder.  "
         "[default: from the settings, else the judge]",
     ),
 ]
@@ -116,6 +204,7 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
+        autocompletion=starting("monitor", "balanced", "strict"),
         help="monitor, balanced, strict, or a TOML or YAML file with policy and policy_overrides.  [default: from the settings, "
         "else balanced]",
     ),

@@ -50,10 +50,12 @@ def dashboard(
         typer.Option("--demo", help="Show the demo agent's conversations, guarded live, in a temporary folder."),
     ] = False,
 ) -> None:
-    """Watch guarded turns, and open each to its evidence.
+    """Show guarded turns and their evidence in the browser.
 
-    Prints a link that works once; with [dashboard.sign_in] in the settings people sign in instead. On Ctrl-C or SIGTERM it
-    exits with 128 + signal; with 2 for wrong usage or settings, 1 for other failures.
+    Prints a link that works once. With a `[dashboard.sign_in]` table in the settings, people sign in instead. On Ctrl-C
+    or SIGTERM it exits with 128 + signal; it exits with 2 for wrong usage or settings, 1 for other failures.
+
+    Example: `vista-guard dashboard --demo`
     """
     with exit_codes():
         from vista_guard._extras import require

@@ -1,4 +1,4 @@
-"""`vista-guard decompose`: how turns are taken apart into claims. Other packages add their commands to this group."""
+"""`vista-guard decompose`: how turns are split into claims. Other packages add their commands to this group."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from vista_guard.judges.decomposers.sentences import SentenceTrace
     from vista_guard.types import Conversation
 
-decompose_app = command_group("decompose", "How turns are taken apart into claims.")
+decompose_app = command_group("decompose", "Split answers into claims, and train a decomposer of your own.")
 
 
 @decompose_app.callback()
 def _group() -> None:
-    """How turns are taken apart into claims."""
+    """Split answers into claims, and train a decomposer of your own."""
 
 
 @decompose_app.command()
@@ -34,10 +34,12 @@ def show(
     decomposer: DecomposerOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each sentence.")] = False,
 ) -> None:
-    """Show each sentence of an answer, the steps that a decomposer took, and its claims.
+    """Show each sentence of an answer, a decomposer's steps, and its claims.
 
-    Of a conversation the last assistant turn is taken apart. Nothing is verified. A sentence without an answer of the
-    decomposer is unchecked in a guard; here it is shown with the reason.
+    In a conversation, the last assistant turn is used. Nothing is verified. Where the decomposer gave no answer, the
+    sentence is shown with the reason; a guard would leave it unchecked.
+
+    Example: `vista-guard decompose show answer.txt`
     """
     with exit_codes():
         import asyncio

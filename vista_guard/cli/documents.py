@@ -13,7 +13,7 @@ from vista_guard.reading.visible import visible_line
 if TYPE_CHECKING:
     from vista_guard.cli.document_store import FoundPassage
 
-documents = command_group("documents", "The documents that verify turns without documents of their own.")
+documents = command_group("documents", "Manage the documents that verify turns without documents of their own.")
 
 DataDir = Annotated[
     Path | None,
@@ -34,7 +34,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for e
 @documents.command()
 def add(
     places: Annotated[
-        list[str] | None, typer.Argument(metavar="FOLDER_FILE_OR_URL", help="What to read.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="FOLDER_FILE_OR_URL", help="Folders, files or URLs to add.", show_default=False),
     ] = None,
     sitemap: Annotated[
         list[str] | None,
@@ -43,7 +44,7 @@ def add(
     urls: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also read the pages at these addresses, one a line.")
     ] = None,
-    max_pages: Annotated[int, typer.Option(metavar="N", min=1, help="Most pages to fetch from the web.")] = 1000,
+    max_pages: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of web pages to fetch.")] = 1000,
     allow_private: Annotated[
         bool,
         typer.Option("--allow-private", help="Also fetch from this machine and from private networks, at your risk."),
@@ -54,15 +55,18 @@ def add(
     prune: Annotated[
         bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
     ] = False,
-    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file to read.")] = 50,
+    max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Maximum size of a file.")] = 50,
     max_seconds: Annotated[
         float,
         typer.Option(
-            metavar="S", min=0.1, help="Most processor time to read a file, and longest time to fetch a page."
+            metavar="S",
+            min=0.1,
+            help="Maximum processor time for reading a file, and maximum time for fetching a page.",
         ),
     ] = 10,
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Also read files outside of a folder that links in it lead to.")
+        bool,
+        typer.Option("--follow-links", help="Also read files outside a folder that symbolic links in it point to."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
     verbose: Annotated[
@@ -74,12 +78,13 @@ def add(
     chroma_url: ChromaUrl = None,
     embedder: EmbedderOption = None,
 ) -> None:
-    """Add text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV and JSON files, and pages of the web.
+    """Add files, folders and web pages: text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, JSON.
 
-    A document's id is its path below the folder, or its address. Adding again replaces what has changed and leaves the rest
-    as it is. Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are
-    added all the same; the exit code is then 2. A document that takes the place of another file's is named, too. What already
-    runs on the same store sees the change with its next turn.
+    A document's id is its path below the folder, or its address. Adding a folder again replaces the files that changed.
+    Hidden and binary files are skipped. A file that cannot be read is named with the reason; the others are still
+    added, and the exit code is 2. Running guards see the change with their next turn.
+
+    Example: `vista-guard documents add handbook`
     """
     with exit_codes():
         import asyncio
@@ -117,7 +122,10 @@ def list_documents(
     chroma_url: ChromaUrl = None,
     embedder: EmbedderOption = None,
 ) -> None:
-    """List what is stored: id, number of passages, title."""
+    """List stored documents: id, number of passages, title.
+
+    Example: `vista-guard documents list`
+    """
     with exit_codes():
         import asyncio
 
@@ -138,13 +146,18 @@ def list_documents(
 
 @documents.command()
 def remove(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `list` shows them.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids, as `list` shows them.")],
     tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
     embedder: EmbedderOption = None,
 ) -> None:
-    """Remove documents. Exits with 2 when one was not there; the others are removed all the same."""
+    """Remove documents.
+
+    Exits with 2 if an id is not in the store; the others are still removed.
+
+    Example: `vista-guard documents remove prices.md`
+    """
     with exit_codes():
         import asyncio
 
@@ -176,8 +189,10 @@ def search(
 ) -> None:
     """Show the passages that the guard would find for a text, best first.
 
-    The score is the cosine of the meanings, in [-1, 1]; behind it stands what found the passage: vectors, words or both.
-    Characters count from the start of the document's text.
+    The score is the cosine similarity of the embeddings, in [-1, 1]; after it stands how the passage was found: by
+    vectors, by words or both. Characters count from the start of the document's text.
+
+    Example: `vista-guard documents search "When does the hall open?"`
     """
     with exit_codes():
         import asyncio

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HEAD = """\
 # Settings of vista-guard, each with its default: as written, this file changes nothing.
 # Remove the # before a line to change it, and keep the line below its [table]. Arguments of a command and environment
-# variables (VISTA_GUARD_POLICY, VISTA_GUARD_LIMITS__CLAIMS) override what stands here. Put secrets into the environment.
+# variables (VISTA_GUARD_POLICY, VISTA_GUARD_LIMITS__CLAIMS) override this file. Put secrets into the environment.
 """
 WIDTH = 118
 
@@ -33,8 +33,10 @@ def init(
 ) -> None:
     """Write a settings file with every setting and its default.
 
-    All lines are comments: the file changes nothing until you edit it. Commands find vista-guard.toml in the folder they run
-    in, or the file that VISTA_GUARD_CONFIG names. An existing file is never overwritten: exit code 2.
+    Every line is a comment, so the file changes nothing until you edit it. Commands read vista-guard.toml in the folder
+    they run in, or the file that VISTA_GUARD_CONFIG names. An existing file is never overwritten: exit code 2.
+
+    Example: `vista-guard init`
     """
     with exit_codes():
         _check_free(file)
@@ -141,11 +143,13 @@ def demo(
     data_dir: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder of knowledge.  [default: a temporary folder]")
     ] = None,
-    judge: Annotated[str, typer.Option(metavar="NAME", help="Who judges.")] = "embedded",
+    judge: Annotated[str, typer.Option(metavar="NAME", help="Name of the judge.")] = "embedded",
 ) -> None:
     """Show a guarded conversation.
 
-    Plays a museum guide's conversation with the guard in between. Exits with 1 when a turn did not come out as scripted.
+    Plays a museum guide's conversation with the guard in between. Exits with 1 if a turn differs from the script.
+
+    Example: `vista-guard demo`
     """
     with exit_codes():
         from vista_guard.demo import run
@@ -156,7 +160,10 @@ def demo(
 
 
 def schema() -> None:
-    """Print the JSON Schema of a report."""
+    """Print the JSON Schema of a report.
+
+    Example: `vista-guard schema > report.schema.json`
+    """
     with exit_codes():
         typer.echo(report_schema().encode(), nl=False)
 

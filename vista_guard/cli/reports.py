@@ -41,15 +41,18 @@ def settings_and_url(reports: str | None, data_dir: Path | None) -> tuple[Settin
     return settings, reports_url(settings) or ""
 
 
-reports = command_group("reports", "Stored reports.")
+reports = command_group("reports", "List and export stored reports.")
 
 
-database = command_group("db", "The database of reports: schema and retention.")
+database = command_group("db", "Check, upgrade and prune the database of reports.")
 
 
 @database.command()
 def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Print the database's schema and its number of reports."""
+    """Print the database's schema version and its number of reports.
+
+    Example: `vista-guard db status`
+    """
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
@@ -66,6 +69,8 @@ def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> No
     """Upgrade the tables to this version's schema.
 
     A SQLite file is upgraded when it is opened; Postgres waits for this command. You may stop it and run it again.
+
+    Example: `vista-guard db upgrade --reports postgresql://host/guard`
     """
     with exit_codes():
         from vista_guard.stores.reports.retention import bring_up_to_date
@@ -76,9 +81,12 @@ def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> No
 
 @database.command()
 def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
-    """Delete the texts and reports that `text_retention_days` and `report_retention_days` no longer keep.
+    """Delete texts and reports that are past their retention.
 
-    A guard that writes reports does this too, every hour and in small batches.
+    The settings `text_retention_days` and `report_retention_days` set it. A guard that writes reports also does this,
+    every hour and in small batches.
+
+    Example: `vista-guard db prune`
     """
     with exit_codes():
         from vista_guard.stores.reports.retention import prune_all
@@ -101,10 +109,13 @@ def forget(
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Delete a conversation or a tenant: reports, texts, claims, reviews, annotations and knowledge.
+    """Delete all that is kept of a conversation or a tenant.
 
-    A tenant's documents stay; remove them with `vista-guard documents remove --tenant`. A running process keeps its memory until
-    it ends; the proxy's `DELETE /guard/conversations/ID` clears that too.
+    That is reports, texts, claims, reviews, annotations and knowledge. A tenant's documents stay; remove them with
+    `vista-guard documents remove --tenant`. A running process keeps its memory until it ends; the proxy's `DELETE
+    /guard/conversations/ID` clears that too.
+
+    Example: `vista-guard forget --conversation visitor-7`
     """
     with exit_codes():
         import asyncio
@@ -138,20 +149,22 @@ async def _forget(settings: Settings, url: str, conversation: str | None, tenant
             await knowledge.aclose()
 
 
-reviews = command_group("reviews", "People's complaints, reviews and annotations.")
+reviews = command_group("reviews", "Report wrong verdicts, and export what reviewers decided.")
 
 
 @reviews.command()
 def complain(
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The report's `id`.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="The error in the verdict.")],
-    who: Annotated[str, typer.Option(metavar="NAME", help="Who complains.")] = "user",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="What is wrong with the verdict.")],
+    who: Annotated[str, typer.Option(metavar="NAME", help="Name of the person who complains.")] = "user",
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
     """Report a wrong verdict on a turn.
 
-    The turn goes into the review queue of the dashboard, first among its reasons; one that was decided is open again.
+    The turn goes to the top of the dashboard's review queue; a turn that was already decided is opened again.
+
+    Example: `vista-guard reviews complain REPORT --reason "1925 is right"`
     """
     with exit_codes():
         from contextlib import closing

@@ -49,7 +49,7 @@ def serve(
     gate: Annotated[
         Gate | None,
         typer.Option(
-            help="The unit of a stream that is held until judged.  [default: from the settings, else sentence]"
+            help="How much of a stream is held back until it is judged.  [default: from the settings, else sentence]"
         ),
     ] = None,
     off: Annotated[
@@ -71,10 +71,12 @@ def serve(
 ) -> None:
     """Guard an OpenAI-compatible endpoint.
 
-    Chatbots that change their base URL to this server's are guarded: /v1/chat/completions and /v1/responses, streamed or
-    not; everything else passes through. Reports are kept, in the data folder when the settings name no other place. On
-    Ctrl-C or SIGTERM it stops listening, finishes open streams and exits with 128 + signal; with 2 for wrong usage or
-    settings, 1 for other failures.
+    Point your chatbot's base URL at this server. Answers of /v1/chat/completions and /v1/responses are guarded,
+    streamed or not; everything else passes through. Reports are kept in the data folder unless the settings name
+    another place. On Ctrl-C or SIGTERM the server stops listening, finishes open streams and exits with 128 + signal;
+    it exits with 2 for wrong usage or settings, 1 for other failures.
+
+    Example: `vista-guard serve --upstream https://api.openai.com/v1`
     """
     with exit_codes():
         from vista_guard._extras import require

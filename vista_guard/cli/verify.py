@@ -40,7 +40,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="FOLDER|STORE",
-            help="What they are held against: a folder of files, a data folder of `vista-guard documents add --data-dir`, or "
+            help="Documents to verify against: a folder of files, a data folder of `vista-guard documents add --data-dir`, or "
             "a Chroma server's URL.  [default: the settings' document store]",
         ),
     ] = None,
@@ -72,10 +72,12 @@ def verify(
 ) -> None:
     """Verify texts against documents.
 
-    Cuts each text at its sections and paragraphs, takes the pieces apart into claims, retrieves passages for each claim and
-    shows its label, quote and source. A text is factual when no claim is contradicted or lacks evidence; one that makes no
-    claim is said to make none. Exits with 0 when no text is found not factual, 3 when one is, 1 when one is undecided because
-    claims could not be checked, 2 for wrong usage or input, an empty document store among it.
+    Cuts each text at its sections and paragraphs, splits the pieces into claims, retrieves passages for each claim, and
+    shows its label, quote and source. A text is factual when no claim is contradicted or lacks evidence. Exits with 0
+    when no text is found unfactual, 3 when one is, 1 when claims could not be checked and so a text is undecided, 2 for
+    wrong usage or input, including an empty document store.
+
+    Example: `vista-guard verify report.md --documents notes`
     """
     with exit_codes():
         import asyncio

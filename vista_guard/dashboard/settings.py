@@ -53,7 +53,7 @@ class SignIn(_Frozen):
     redirect_uri: str
     """The dashboard's own address as browsers reach it, with the path `/oauth2callback`."""
     cookie_secret: Annotated[SecretStr, Field(min_length=32)]
-    """Signs the cookie that says who somebody is: 32 random characters or more."""
+    """Secret that signs the session cookie: 32 random characters or more."""
 
     @field_validator("server_metadata_url")
     @classmethod
@@ -85,13 +85,15 @@ class DashboardSettings(Section):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address to listen on. Other machines need `sign_in`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
-    """0 takes any free port."""
+    """Port to listen on; 0 for a free one."""
     trace_url: str | None = None
-    """Where a turn's trace is shown, with `{trace_id}` and, if wanted, `{span_id}`: `http://localhost:6006/redirects/traces/{trace_id}`."""
+    """Address of a turn's trace, with `{trace_id}` and, if you like, `{span_id}`:
+    `http://localhost:6006/redirects/traces/{trace_id}`."""
     sign_in: SignIn | None = None
-    """Who signs people in. Without it the dashboard listens to this machine only, and lets in who has its one-time link."""
+    """The provider that signs people in. Without it the dashboard listens on this machine only, and its one-time link gives
+    access."""
     people: Mapping[str, Person] = Field(default_factory=dict)
-    """Who may come in: by e-mail address, or `*@example.com` for all of a domain. Needs `sign_in`."""
+    """People with access, by e-mail address; `*@example.com` is everybody of a domain. Needs `sign_in`."""
 
     @field_validator("trace_url")
     @classmethod

@@ -446,7 +446,7 @@ class StreamedAnswer:
                         self._found += part.documents
                     yield part
         if not done and not stream.finished:
-            raise UnreadableError("upstream broke off its answer", "upstream_broken")
+            raise UnreadableError("upstream closed the stream early", "upstream_broken")
 
 
 def _parts_of(stream: EventStream, event: Json) -> Iterator[Delta]:

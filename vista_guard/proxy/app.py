@@ -42,7 +42,7 @@ _DOCUMENT: Final[Json] = {
 _DOCUMENTS: Final[Json] = {
     "type": "array",
     "items": _DOCUMENT,
-    "description": "What the answer is held against. The guard's own field: upstream does not see it.",
+    "description": "Documents to verify the answer against. The guard's own field: upstream does not see it.",
 }
 _STREAM: Final[Json] = {"type": "boolean", "description": "Whether the answer comes as server-sent events."}
 _MESSAGE: Final[Json] = {

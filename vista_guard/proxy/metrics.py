@@ -22,7 +22,7 @@ REGISTRY = CollectorRegistry()
 
 GATES = ("none", "sentence", "turn")
 UpstreamError = Literal["connect", "timeout", "status", "stream"]
-"""Upstream could not be reached, was too slow, answered with an error, or broke off inside a stream."""
+"""Upstream could not be reached, was too slow, answered with an error, or closed a stream early."""
 
 UPSTREAM_ERRORS: tuple[UpstreamError, ...] = get_args(UpstreamError)
 

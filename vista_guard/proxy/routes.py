@@ -96,7 +96,7 @@ Tell = Callable[[str], Awaitable[None]]
 """Stores a failed call to upstream by the code of its `Problem`."""
 
 _KINDS: Final = {"upstream_unreachable": "connect", "upstream_timeout": "timeout", "upstream_status": "status"}
-"""Classes of failures, as in `metrics.UpstreamError`; the others broke off or could not be read."""
+"""Classes of failures, as in `metrics.UpstreamError`; the others were cut off or could not be read."""
 
 
 class Proxy:
@@ -369,7 +369,7 @@ class GuardedStream(RelayedAnswer):
                         await asyncio.sleep(0)  # thousands of tiny events may arrive at once: let other requests run
                     yield event
         except httpx2.ReadTimeout:
-            raise timeout_problem(settings, "fell silent in the middle of its answer") from None
+            raise timeout_problem(settings, "timed out mid-response") from None
         except httpx2.HTTPError as exc:
             raise problem_of(exc, settings, inside_stream=True) from None
         except ValueError:

@@ -34,63 +34,63 @@ class ProxySettings(Section):
     }
 
     upstream: str
-    """Base URL of the guarded endpoint, as its clients had it: `https://api.openai.com/v1`."""
+    """Base URL of the guarded endpoint, as clients used it before: `https://api.openai.com/v1`."""
     gate: Literal["none", "sentence", "turn"] = "sentence"
-    """What of a stream is held back until it was judged."""
+    """How much of a stream is held back until it is judged."""
     off: bool = False
-    """For emergencies: what upstream says passes unjudged. Keys, limits, timeouts and path rules still hold."""
+    """For emergencies: answers of upstream pass unjudged. Keys, limits, timeouts and path rules still hold."""
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     """Address to listen on. Other machines need `keys`, or `--allow-anonymous`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    """0 takes any free port."""
+    """Port to listen on; 0 for a free one."""
     connect_timeout_s: Seconds = 10.0
-    """Longest that connecting to upstream may take."""
+    """Maximum time for connecting to upstream."""
     request_timeout_s: Seconds = 600.0
-    """Longest that upstream may take for an answer that is not streamed, and the guard for a check."""
+    """Maximum time for an answer of upstream that is not streamed, and for a check of the guard."""
     stream_idle_timeout_s: Seconds = 60.0
-    """Longest silence of upstream inside a stream."""
+    """Maximum silence of upstream within a stream."""
     body_timeout_s: Seconds = 30.0
-    """Longest that a client may take to send its request."""
+    """Maximum time for a client to send its request."""
     client_idle_timeout_s: Seconds = 300.0
-    """Longest that a client may leave unread what it was sent, before its connection is closed. On Linux only."""
+    """Maximum time for which a client may read nothing before its connection is closed. On Linux only."""
     shutdown_timeout_s: Count = 60
-    """Longest that open streams are waited for when the server is stopped."""
+    """Maximum time for open streams to end when the server is stopped."""
     max_body_bytes: Count = 20_000_000
     """Larger requests get a 413."""
     max_answer_bytes: Count = 16_000_000
-    """Upstream's answers that are larger, as they are sent or inflated, end in a 502."""
+    """Larger answers of upstream, compressed or not, end in a 502."""
     max_stream_events: Count = MAX_STREAM_EVENTS
-    """A stream of upstream's with more events, empty ones included, or eight times as many lines, comments included, ends in an
-    error: each costs more to read than its bytes tell."""
+    """A stream of upstream with more events (empty ones included), or with more than eight times as many lines (comments
+    included), ends in an error."""
     streams_per_client: Count = 256
-    """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
-    key, or an address where no keys are set."""
+    """Concurrent requests of one client in one process; a further one gets a 429. A client is a key or, without
+    keys, an address."""
     max_connections: Count = 2048
-    """Connections that one process has open at once; a further one gets a 503."""
+    """Open connections of one process; a further one gets a 503."""
     upstream_key: SecretStr | None = None
     """The key sent to upstream; the client's own `Authorization` when not given."""
     keys: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Hashes of API keys by tenant, as `vista-guard serve --new-key TENANT` prints them. Without any, everybody may call."""
+    """Hashes of API keys by tenant, as `vista-guard serve --new-key TENANT` prints them. Without keys, everybody may call."""
     shared_documents: bool = False
-    """True if several tenants also retrieve the documents that were added for none of them."""
+    """True if several tenants also retrieve documents that were added without a tenant."""
     open_metrics: bool = False
-    """True if `/metrics` may be read without a key where keys are set."""
+    """True if `/metrics` needs no key even if keys are set."""
     pass_paths: tuple[str, ...] = ()
-    """Paths below the base URL that pass unjudged, beside those that are known to give out no model's words: each a method and
-    a path, with `*` for one segment and `**` at the end for any rest."""
+    """More paths below the base URL that pass unjudged, each a method and a path: `*` stands for one segment, a final `**` for
+    the rest. Callers can use them to get around the guard."""
     context_patterns: tuple[str, ...] = PATTERNS
     """Regular expressions with one group, `.` matching newlines too: what the group matches in a system message is a
     document."""
     user_context: bool = False
-    """True if blocks in user messages are documents too. Whoever types can then bring evidence for any lie: only for callers
-    that put retrieved text into the user's message themselves, and strip what the user typed."""
+    """True if blocks in user messages are documents, too. Users can then type evidence for any lie: only for callers that put
+    retrieved text into the user's message themselves, and strip such blocks from what users type."""
     conversation_header: str = "x-conversation-id"
     """The request header that names the conversation."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names, without a port, by which the guard may be called (`Host`). When none are given: any, but without keys on a loopback
-    address only this machine's, as a page of another name that resolves to it could call too."""
+    """Accepted names in the header `Host`, without a port. Not set: any name; but without keys on a loopback address only this
+    machine's names, so that no web page of another name can call it."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses and networks whose `X-Forwarded-For` tells the client's address; nobody's when not given."""
+    """Addresses and networks whose `X-Forwarded-For` is trusted for the client's address. Not set: none."""
 
     @field_validator("upstream")
     @classmethod
@@ -202,9 +202,9 @@ class AlertSettings(Section):
     webhook: SecretStr | None = None
     """The URL that alerts are posted to. Without it none are sent."""
     format: Literal["json", "slack"] = "json"
-    """`json`: the documented object; `slack`: a message for a Slack webhook, and for what reads the same form."""
+    """`json`: the documented object; `slack`: a message for a Slack webhook, or one that accepts the same format."""
     on: tuple[Kind, ...] = ("block", "errors", "drift")
-    """What alerts: a blocked turn, the error rate, drift of the share of turns that were not simply allowed."""
+    """Reasons to alert: a blocked turn, the error rate, drift of the share of turns that were flagged, repaired or blocked."""
     texts: bool = False
     """True if an alert on a blocked turn may carry the question, the withheld claim and the evidence's name."""
     authorization: SecretStr | None = None
@@ -212,19 +212,20 @@ class AlertSettings(Section):
     dashboard: str | None = None
     """The dashboard's address, for a link to the turn."""
     window_s: Annotated[float, Field(gt=0)] = 900.0
-    """The time that rates are taken over; drift compares it with the twelve windows before it."""
+    """Seconds of the window for rates; drift compares it with the twelve windows before it."""
     least_turns: Annotated[int, Field(ge=1)] = 30
-    """Turns that a window must have before its rates count."""
+    """Minimum number of turns in the window for alerts on rates."""
     error_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
     """The share of turns whose judge failed, or that upstream failed to answer, above which errors alert."""
     drift: Annotated[float, Field(gt=0, le=1)] = 0.15
-    """The change of the share of turns that were not simply allowed, above which it counts as drift."""
+    """The change of the share of flagged, repaired and blocked turns above which drift alerts, if it is statistically
+    significant."""
     per_minute: Annotated[float, Field(gt=0, le=600)] = 6.0
-    """Most messages a minute. What happens meanwhile is counted in the next one."""
+    """Maximum messages a minute. Events in between are counted in the next message."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 4
     """Tries of one message, with growing pauses."""
     timeout_s: Annotated[float, Field(gt=0)] = 5.0
-    """Longest that the webhook may take to answer."""
+    """Maximum time for the webhook to answer."""
 
     @field_validator("webhook", "dashboard")
     @classmethod

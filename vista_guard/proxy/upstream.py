@@ -69,7 +69,7 @@ class Inflated(httpx2.AsyncByteStream):
             async with asyncio.timeout(self._idle_seconds):
                 return await anext(received, None)
         except TimeoutError:
-            raise httpx2.ReadTimeout("upstream fell silent", request=self._response.request) from None
+            raise httpx2.ReadTimeout("upstream timed out", request=self._response.request) from None
 
     def _check(self, size: int) -> None:
         if self._most is not None and size > self._most:
@@ -250,7 +250,7 @@ def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool =
     metrics.count_upstream_error("stream" if inside_stream else "connect")
     if isinstance(exc, TooLargeError):
         return Problem(502, "upstream_unreadable", str(exc))
-    return Problem(502, "upstream_broken", "upstream broke off its answer")
+    return Problem(502, "upstream_broken", "upstream closed the stream early")
 
 
 def timeout_problem(settings: ProxySettings, what: str = "did not answer in time") -> Problem:

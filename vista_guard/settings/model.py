@@ -40,59 +40,59 @@ class BudgetOptions(_Frozen):
     """
 
     run: Spend = Spend()
-    """For the life of the judge: a replay stops cleanly when it is spent, and can be gone on with."""
+    """For the life of the judge: a replay stops cleanly when it is spent, and can be resumed."""
     turn: Spend = Spend()
-    """For one turn: claims for which nothing is left become `Unchecked`."""
+    """For one turn: claims beyond the budget become `Unchecked`."""
 
 
 class BreakerOptions(_Frozen):
     """The circuit breaker for a failing endpoint."""
 
     failures: int = Field(default=5, ge=1)
-    """Calls in a row that got no answer, or a server error, or a rate limit that outlasted the retries."""
+    """Failed calls in a row after which calls stop: no answer, a server error, or a rate limit that outlasts the retries."""
     cool_down_s: float = Field(default=30.0, gt=0)
-    """Seconds in which calls then fail at once, without being sent."""
+    """Seconds for which calls then fail at once, without being sent."""
 
 
 class ModelOptions(_Frozen):
     """Options of a chat model as judge. Unknown names are refused."""
 
     strategy: Literal["per_claim", "batched", "fused"] = "batched"
-    """`per_claim`: one call for each claim and step, as the paper does it, all claims at once. `batched`: one call takes the
-    turn apart, one judges all of its claims. `fused`: one call a turn."""
+    """`per_claim`: one call for each claim and step, as the paper does it, all claims at once. `batched`: one call splits the
+    turn, one judges all of its claims. `fused`: one call a turn."""
     shots: Literal["few", "zero"] = "few"
     """`zero` leaves the examples out of the prompts."""
     knowledge: Literal["on", "off"] = "on"
     """`off` hides what the conversation has established from the judge (an ablation of the paper)."""
     prompts_dir: Path | None = None
-    """A folder with prompt files to use in place of the shipped ones; files that are missing there are the shipped ones."""
+    """A folder with your own prompt files; the shipped ones are used for files that it lacks."""
     assistant_name: str = Field(default="assistant", min_length=1)
-    """What prompts call the assistant."""
+    """The assistant's name in prompts."""
     user_name: str = Field(default="user", min_length=1)
-    """What prompts call the user."""
+    """The user's name in prompts."""
 
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     """None sends none. Dropped for models that refuse it."""
     seed: int | None = None
-    """Sent with every call where given. Endpoints promise the same answer for the same seed at best most of the time."""
+    """Sent with every call if given. Endpoints return the same answer for the same seed most of the time at best."""
     max_output_tokens: int | None = Field(default=None, gt=0)
-    """Longest answer, thinking included. When not given, the turn's length decides, and thinking has the endpoint's own limit;
-    a LangChain model keeps a limit of its own."""
+    """Maximum tokens of an answer, thinking included. Not set: the turn's length decides, and the endpoint limits thinking; a
+    LangChain model keeps its own limit."""
     structured_output: Literal["auto", "json_schema", "json_object", "off"] = "auto"
-    """How answers are held to their schema. `auto` takes the strictest way that the endpoint has, found out with the first
-    call. A way that is named is the only one tried; `off` asks for text."""
+    """How answers are made to fit their schema. `auto` uses the strictest way that the endpoint supports, found with the first
+    call. A named way is the only one tried; `off` asks for text."""
 
     timeout_s: float = Field(default=60.0, gt=0)
     """Seconds for one call with all of its retries. Waiting for a free place or a rate limit does not count."""
     max_retries: int = Field(default=2, ge=0)
-    """Further tries after a fault that may pass: connection, 408, 409, 429 and server errors, with growing pauses or as long
-    as the endpoint says in `Retry-After`."""
+    """Retries after temporary faults (connection, 408, 409, 429 and server errors), with growing pauses or those that
+    `Retry-After` asks for."""
     concurrency: int = Field(default=16, ge=1)
     """Calls at a time."""
     requests_per_minute: float | None = Field(default=None, ge=1)
     """Calls a minute; unlimited when not given."""
     tokens_per_minute: float | None = Field(default=None, ge=1)
-    """Input and output tokens. A prompt is taken at 4 characters a token, and what that misses is made good afterwards."""
+    """Input and output tokens. Prompts are estimated at 4 characters a token and corrected after the call."""
     breaker: BreakerOptions = BreakerOptions()
     """When calls to a failing endpoint stop for a while."""
     budget: BudgetOptions = BudgetOptions()
@@ -113,21 +113,20 @@ class VerifierOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: FamilyName | None = None
-    """How the model takes its input and what its outputs are; told from its name and configuration when not given."""
+    """How the model takes its input and what its outputs are. Not set: told from its name and configuration."""
     labels: tuple[LabelName, ...] | None = None
-    """What each output of the model means, in order, where its `id2label` does not say."""
+    """The meaning of each output of the model, in order; needed if its `id2label` does not say."""
     file: str | None = None
     """The ONNX file inside the folder, for example `onnx/model_quantized.onnx`; `model.onnx` or `onnx/model.onnx` when not
     given."""
     device: str = "cpu"
     """`cpu`, or `cuda` where onnxruntime or torch has it."""
     max_tokens: int | None = Field(default=None, ge=32)
-    """Most tokens of a claim with its evidence; longer evidence is read in windows. What the model was made for when not
-    given."""
+    """Maximum tokens of a claim with its evidence; longer evidence is read in windows. Not set: the model's own maximum."""
     batch_size: int | None = Field(default=None, ge=1)
     """Pairs in one pass, 8 when not given, 1 for quantised ONNX files: there a pair's scores depend on its neighbours."""
     calibration: Path | None = None
-    """What `vista-guard calibrate --verifier` wrote: temperature and thresholds for this very verifier."""
+    """The file that `vista-guard calibrate --verifier` wrote: temperature and thresholds for this verifier."""
     multilingual: bool = False
     """True if the model reads other languages too: the embedded judge then judges turns in them, sentence by sentence."""
 
@@ -142,7 +141,7 @@ class EmbedderOptions(_Frozen):
     """Options of the model that `embedder` names. Unknown names are refused."""
 
     pooling: Pooling | None = None
-    """How the vectors of tokens become the text's; `last`: that of the last token, as in Qwen3-Embedding. Read from
+    """How the tokens' vectors become the text's vector; `last`: the last token's, as in Qwen3-Embedding. Read from
     `1_Pooling/config.json` of the folder when not given; `mean` where there is none."""
     query_prefix: str | None = None
     """Text put before a query. When not given: the folder's own (`prompts` of `config_sentence_transformers.json`), `query: `
@@ -154,7 +153,7 @@ class EmbedderOptions(_Frozen):
     device: str = "cpu"
     """`cpu`, or `cuda` where onnxruntime or torch has it."""
     max_tokens: int | None = Field(default=None, ge=16)
-    """Tokens of a text that are read, and so the longest passage; what the model was made for when not given."""
+    """Maximum tokens of a text, and so of a passage. Not set: the model's own maximum."""
     batch_size: int | None = Field(default=None, ge=1)
     """Texts in one pass, 8 when not given, 1 for quantised ONNX files: there a vector depends on its neighbours."""
 
@@ -175,17 +174,17 @@ class DecomposerOptions(_Frozen):
     device: str = "cpu"
     """`cpu`, or `cuda` where onnxruntime or torch has it."""
     max_tokens: int = Field(default=512, ge=32)
-    """Most tokens of a passage; a longer one is cut between sentences."""
+    """Maximum tokens of a passage; a longer one is cut between sentences."""
     max_output_tokens: int = Field(default=512, ge=1)
-    """Most tokens of the answer. An answer that is cut off there leaves its passage unchecked."""
+    """Maximum tokens of the answer. If an answer is cut off, its passage is unchecked."""
     batch_size: int | None = Field(default=None, ge=1)
     """Passages in one pass, 8 when not given."""
     before: int = Field(default=2, ge=0)
-    """Sentences before a sentence that a chat model is shown with it: p of DAD, §3.1."""
+    """Sentences before a sentence that are shown to a chat model with it (p of DAD, §3.1)."""
     after: int = Field(default=2, ge=0)
-    """Sentences behind it: f of DAD, §3.1. A turn that streams waits for them; 0 for none."""
+    """Sentences after it (f of DAD, §3.1). A stream waits for them; 0 for none."""
     keep_steps: bool = False
-    """Reports, dashboard and error sheets show how a sentence was taken apart, in the decomposer's words: `Claim.steps`."""
+    """Reports, dashboard and error sheets show how a sentence was split, in the decomposer's words: `Claim.steps`."""
 
 
 DECOMPOSER_DEFAULTS = DecomposerOptions()

@@ -69,18 +69,18 @@ class Limits(BaseModel):
     claims: int = Field(default=500, gt=0)
     """Claims of a turn."""
     judge_seconds: float = Field(default=60.0, gt=0)
-    """Longest that the claims of one turn may be judged, all stages and pieces of it together. The first claims of the turn are
-    judged first; those that are left are unchecked."""
+    """Maximum time for judging one turn, all stages together. The turn's first claims are judged first; claims left over are
+    unchecked."""
     turns: int = Field(default=2_000, gt=0)
     """Turns of the conversation."""
     passages: int = Field(default=48, gt=0)
-    """Passages of the turn's documents that the judge sees: the most relevant, when there are more."""
+    """Passages of the turn's documents that the judge sees; if there are more, the most relevant ones."""
     knowledge: int = Field(default=64, gt=0)
-    """Known claims that the judge sees: the most relevant, when there are more."""
+    """Known claims that the judge sees; if there are more, the most relevant ones."""
     retrieved: int = Field(default=6, gt=0)
-    """Passages retrieved from the document store for a turn that brought none; for each claim with `retrieve_by = "claim"`."""
+    """Passages retrieved from the document store for a turn without documents; with `retrieve_by = "claim"`, for each claim."""
     neighbours: int = Field(default=0, ge=0, le=5)
-    """Passages on either side of a retrieved one that come along with it."""
+    """Passages added on either side of each retrieved one."""
 
 
 class CascadeOptions(BaseModel):
@@ -89,11 +89,11 @@ class CascadeOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float | None = Field(default=None, ge=0, le=1)
-    """Claims that the first judge is less sure of go to the second; the measured default when not given."""
+    """Claims with a lower confidence of the first judge go to the second. Not set: the measured default."""
     decompose: Literal["first", "second"] = "first"
-    """Who takes turns apart."""
+    """Which judge splits turns into claims."""
     on_second_failure: Literal["unchecked", "keep_first"] = "unchecked"
-    """What becomes of a claim that the second judge could not judge: `keep_first` lets the first one's verdict stand."""
+    """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict."""
 
 
 class OtelOptions(BaseModel):
@@ -102,8 +102,8 @@ class OtelOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: Literal["no_content", "span_only", "event_only", "span_and_event"] | None = None
-    """True if spans and events may hold what was said. As OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given;
-    without either, no content."""
+    """Texts in spans and events. Not set: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT decides; without
+    either, no content."""
     events: Literal["logs", "span", "both"] = "logs"
     """Evaluations as log records, as events of the turn's span for backends that only take traces, or both."""
     model_spans: Literal["auto", "on", "off"] = "auto"
@@ -150,50 +150,50 @@ class Settings(_Sources):
     """`embedded`, `openai:MODEL`, `openai:MODEL@URL`, `langchain:PROVIDER:MODEL`, `recorded:FILE`, `cascade:FIRST,SECOND` or
     `ensemble:A,B,C`."""
     verifier: str | None = None
-    """What verifies inside the embedded judge: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL`,
-    `veto:FIRST,SECOND` or `split:FIRST,SECOND`; the shipped one when not given."""
+    """The verifier inside the embedded judge: `shipped` (the default), `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL`,
+    `veto:FIRST,SECOND` or `split:FIRST,SECOND`."""
     verifier_options: VerifierOptions = VerifierOptions()
     """How the verifier is read and run, and the calibration that was fitted for it."""
     decomposer: str | None = None
-    """What takes turns apart into claims: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` or
-    `langchain:PROVIDER:MODEL`; the judge itself when not given."""
+    """Splits turns into claims: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`. Not
+    set: the judge splits them itself."""
     decomposer_options: DecomposerOptions = DecomposerOptions()
     """How the decomposer is read and run."""
     embedder: str | None = None
-    """What finds passages in the document store: `shipped`, `hf:ORG/MODEL` or a folder's path; the shipped one when not given."""
+    """The model that finds passages in the document store: `shipped` (the default), `hf:ORG/MODEL` or a folder's path."""
     embedder_options: EmbedderOptions = EmbedderOptions()
     """How the embedder is read and run."""
     weighing: Literal["all", "first"] = "all"
-    """How the embedded judge comes to a verdict. `all`: it weighs all evidence. `first`: the first passage, in the order of
-    retrieval, that supports or contradicts a claim decides, and a claim that no passage speaks of passes: Algorithm 1 of
-    LLM-OASIS, for comparisons, as it fails open."""
+    """How the embedded judge weighs evidence. `all`: all of it. `first`: the first retrieved passage that supports or contradicts
+    a claim decides, and a claim that no passage mentions passes (Algorithm 1 of LLM-OASIS; for comparisons, since it fails
+    open)."""
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()
     """When the second judge of a cascade is asked."""
     judge_cache: Path | None = None
-    """A folder in which a model judge's answers are kept and found again; several processes may share it."""
+    """A folder that caches a model judge's answers; several processes may share it."""
     judge_recording: Path | None = None
-    """A file to which everything the judge is asked and answers is written, for `recorded:FILE`."""
+    """A file that records every question to the judge and its answer, for `recorded:FILE`."""
     recommendations: Recommendations = "out_of_scope"
-    """What advice, instructions and permissions are to the embedded judge that no document speaks of: `out_of_scope`, as in the
-    paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
+    """The embedded judge's label for advice, instructions and permissions that no document mentions: `out_of_scope`, as in the
+    paper, or `lacking_evidence`. Claims about a document's subject are verified against it either way."""
     strict_reference: bool = False
-    """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
+    """Behave like the paper's reference implementation, for comparisons: claims judged one after the other (`per_claim`), turns
     without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`), and a model
-    judge taken at its word: no quote is looked up, and no sentence is judged that it leaves out."""
+    judge that is trusted: quotes are not looked up, and sentences that it leaves out are not judged."""
     policy: str = "balanced"
     """`monitor`, `balanced`, `strict`, or a TOML or YAML file with `policy` and `policy_overrides`: see `docs/policies.md`."""
     policy_overrides: dict[str, Any] = Field(default_factory=dict)
     """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""
     risk_table: Path | None = None
-    """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
+    """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge ships one."""
     persona: Path | None = None
     """A YAML file with `name` and `facts` that the agent may take for granted."""
     channel: tuple[str, ...] = ()
-    """What this chat is and can do, in sentences that the agent may say without a document: buttons, forms, languages,
-    colleagues, house notes. For example `["There is a button below to make an appointment.", "Prices may change."]`. They hold
-    in every conversation, like a persona's facts: what says otherwise is contradicted, and documents outrank them."""
+    """Sentences about this chat that the agent may say without a document: its buttons, forms, languages, colleagues, house
+    notes. For example `["There is a button below to make an appointment.", "Prices may change."]`. They hold in every
+    conversation, like a persona's facts: what says otherwise is contradicted, and documents outrank them."""
     store: Literal["chroma", "memory", "pgvector", "qdrant"] | None = None
     """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server; `pgvector`, Postgres; `qdrant`; or
     `memory`, until the process ends. When not given, Chroma where it is installed or was used, else memory, with a warning."""
@@ -205,15 +205,15 @@ class Settings(_Sources):
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
     store_free_mb: int = Field(default=64, ge=0)
-    """Megabytes that a write of knowledge or documents leaves on the data folder's disk. Below it nothing is written, which the
-    report says: a write that meets the end of the disk breaks Chroma's engine."""
+    """Megabytes of free disk space below which no knowledge or documents are written, since a full disk breaks Chroma's engine.
+    The report says when this happens."""
     chroma_url: str | None = None
     """A Chroma server, `http://host:port`, in place of the folder."""
     reports: str | None = None
     """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
     record: Record = "verdicts"
-    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were held against (`delivered`); drafts
-    too, those that were withheld among them (`full`). See `docs/watching.md`."""
+    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were verified against (`delivered`); also
+    drafts, withheld ones included (`full`). See `docs/watching.md`."""
     text_retention_days: float | None = Field(default=None, gt=0)
     """After how many days the texts that `record` keeps are deleted; never when not given."""
     report_retention_days: float | None = Field(default=None, gt=0)
@@ -221,7 +221,7 @@ class Settings(_Sources):
     retrieve: bool = True
     """True if a turn without documents is verified against what the document store finds."""
     retrieve_by: RetrieveBy = "turn"
-    """What the document store is asked with: the turn and the question before it, each claim by itself, or both."""
+    """The query to the document store: the turn and the question before it, each claim separately, or both."""
     search: SearchMode = "hybrid"
     """How the document store is searched: by meaning (`vectors`), by words (`words`: BM25), or by both, joined by rank."""
     context: Literal["none", "full"] = "none"
@@ -229,9 +229,9 @@ class Settings(_Sources):
     ungrounded: Literal["judge", "trust"] = "judge"
     """`trust`, as the reference implementation: a turn without documents is not judged, and its claims become knowledge."""
     proxy: dict[str, Any] = Field(default_factory=dict)
-    """What `vista-guard serve` reads: see `docs/deployment.md`."""
+    """Settings of `vista-guard serve`: see `docs/deployment.md`."""
     dashboard: dict[str, Any] = Field(default_factory=dict)
-    """What `vista-guard dashboard` reads: see `docs/dashboard.md`."""
+    """Settings of `vista-guard dashboard`: see `docs/dashboard.md`."""
     alerts: dict[str, Any] = Field(default_factory=dict)
     """Webhook and limits of the alerts that `vista-guard serve` sends: see `docs/watching.md`."""
     environment: str | None = Field(default=None, min_length=1, max_length=40)
@@ -239,11 +239,11 @@ class Settings(_Sources):
     telemetry: bool = False
     """True if Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     otel: OtelOptions = OtelOptions()
-    """What OpenTelemetry is told, where its SDK is in the process: see `docs/telemetry.md`."""
+    """Traces and metrics for OpenTelemetry, if its SDK is in the process: see `docs/telemetry.md`."""
     host_tracing: bool = False
-    """True if tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
+    """True if tracers of the host, such as LangSmith, see the guard's own runs, drafts and documents included."""
     limits: Limits = Limits()
-    """The largest turn that is judged; a larger one is not, and its report says so."""
+    """Limits of a turn. A larger turn is not judged, and its report says so."""
 
     @field_validator("policy_overrides")
     @classmethod

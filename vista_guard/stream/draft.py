@@ -73,7 +73,7 @@ async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[
 
 def broken_off_warning(exc: BaseException) -> str:
     """The warning for an answer that was asked for again and failed after its first word."""
-    return f"the agent was asked again and broke off its answer ({_error_name(exc)}); nothing of it was let through"
+    return f"the agent was asked again and its answer broke off ({_error_name(exc)}); none of it was shown"
 
 
 def regenerates(policy: Policy) -> bool:

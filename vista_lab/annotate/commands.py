@@ -13,7 +13,6 @@ import typer
 
 from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
-from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.tables import tell_written
 
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 
 Kind = Literal["xlsx", "tsv"]
 
-annotations_app = command_group(
-    "annotations", "Sheets of forms that people fill in, and batches of them in the dashboard."
-)
+annotations_app = command_group("annotations", "Make annotation sheets, and batches for the dashboard.")
 
 StudyOption = Annotated[
     Path | None,
-    typer.Option("--study", metavar="FOLDER", help="Of annotations export.  [default: the first sheet's folder]"),
+    typer.Option(
+        "--study", metavar="FOLDER", help="Folder that annotations export wrote.  [default: the first sheet's folder]"
+    ),
 ]
 
 
@@ -51,8 +50,10 @@ def export(
             help="Names of vista-guard datasets or logs' files; a file of items for a form that is not of turns.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the sheets go. Sheets that are there stay.")],
-    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Who annotates: ada,ben,cleo. Each gets a sheet.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.")],
+    annotators: Annotated[
+        str, typer.Option(metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet.")
+    ],
     form: Annotated[
         str,
         typer.Option(
@@ -69,7 +70,7 @@ def export(
         list[Path] | None,
         typer.Option(
             metavar="RUN",
-            help="Whose claims are annotated: a folder of vista-guard eval over the data, or a file of reports; one for each "
+            help="Run whose claims are annotated: a folder of vista-guard eval over the data, or a file of reports; one for each "
             "data set.  [default: the log's own claims]",
         ),
     ] = None,
@@ -81,8 +82,8 @@ def export(
         str | None,
         typer.Option(
             metavar="LABEL=N,…",
-            help="So many of the sample are conversations in which the run found the label: abstention=5,contradicted=5. "
-            "Shares of labels then mean nothing, and all that is made of the sheets says so.",
+            help="Draw this many conversations in which the run found the label: abstention=5,contradicted=5. "
+            "The sheets' shares of labels then mean nothing, and every result says so.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
@@ -94,7 +95,7 @@ def export(
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
     log_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
+        str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")
     ] = "auto",
     columns: Annotated[
         str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
@@ -102,8 +103,11 @@ def export(
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
 
-    The default form is the paper's: turns with context, question and documents, whose claims are confirmed, edited, deleted or
-    added, and labelled. Sheets hold no label of the judge or the data set. The folder study beside them does: keep it.
+    The default form is VISTA's: turns with context, question and documents, whose claims annotators confirm, edit,
+    delete, add and label. Sheets hold no label of the judge or the data set. The folder `study` beside them does: keep
+    it.
+
+    Example: `vista-guard annotations export log.jsonl --annotators ada,ben --out sheets`
     """
     with exit_codes():
         from vista_lab.annotate.forms import load_form
@@ -133,18 +137,22 @@ def import_(
     sheets: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[SHEET...]", help="Filled sheets, named after annotators. None: people work in the dashboard."
+            metavar="[SHEET...]",
+            help="Filled sheets, named after annotators. Without any, people work in the dashboard.",
         ),
     ] = None,
     study: StudyOption = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Take filled sheets into the dashboard's database, where Annotate shows agreement and what to discuss.
+    """Import filled sheets into the dashboard, whose page Annotate shows agreement and disputes.
 
-    Each wrong cell is named by file, sheet, row, column and value; while there is one, nothing is taken in. The run's reports
-    come into the database with them, and count there as any other: a database of its own keeps a study apart. Without sheets,
-    the items of --study become a batch that people fill in on the page (not for the paper's form: make such batches there).
+    If a cell is wrong, it is named by file, sheet, row, column and value, and nothing is imported. The run's reports
+    are imported too, and count as any others do: use a separate database to keep a study apart. Without sheets, the
+    items of --study become a batch that people fill in on the page. (VISTA's form always needs sheets; make its batches
+    on the page.)
+
+    Example: `vista-guard annotations import sheets/*.xlsx --batch pilot`
     """
     with exit_codes():
         from vista_guard.stores.reports import Database
@@ -167,9 +175,11 @@ def remove(
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Delete a batch of a form from the dashboard's database, with its texts and all work on it.
+    """Delete a form's batch from the dashboard's database, with its texts and all work on it.
 
-    Batches of guarded turns go with their reports: see vista-guard forget.
+    Batches of guarded turns are deleted with their reports: see `vista-guard forget`.
+
+    Example: `vista-guard annotations remove pilot`
     """
     with exit_codes():
         from vista_guard.stores.reports import Database
@@ -268,10 +278,10 @@ def agree(
         list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
     ] = None,
     batch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="In place of sheets: a batch of the dashboard's database.")
+        str | None, typer.Option(metavar="NAME", help="Instead of sheets: a batch of the dashboard's database.")
     ] = None,
     match: Annotated[
-        How, typer.Option(help="Which claims are one: as in the paper, or by the same text alone.")
+        How, typer.Option(help="When two claims are the same: similar in meaning, as in the paper, or equal in text.")
     ] = "cosine",
     settled: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
@@ -287,11 +297,12 @@ def agree(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Where tables, consensus, labels and the discuss sheet go.  [default: tables to stdout]",
+            help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
         ),
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Of tables: md, tex, csv and html; several need --out.")
+        str,
+        typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html; several need --out."),
     ] = "md",
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
@@ -301,13 +312,15 @@ def agree(
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Say how far annotators agree, settle what most of them say, and list what is left to discuss.
+    """Measure how far annotators agree, settle majorities, and list disputes.
 
-    Measures are those that the form declares. For the paper's form: Jaccard and F1 of claim sets, Krippendorff's alpha, Cohen's
-    and Fleiss' kappa of the work as it came in, as Tables 1, 6 and 7, and with --run Figure 2. With --out, the consensus goes to
-    consensus.json, a log for eval and replay with --claims given, and to labels.jsonl for calibrate; of other forms to
-    consensus.jsonl. What has no majority goes to a sheet named discuss: fill it in and give it back with --settled. Exits with 0,
-    or 2 for wrong usage or input.
+    The form declares the measures. For VISTA's form: Jaccard and F1 of claim sets, Krippendorff's alpha, Cohen's and
+    Fleiss' kappa of the sheets as filled in (Tables 1, 6 and 7), and with --run Figure 2. With --out, the consensus
+    goes to consensus.json, a log for eval and replay with --claims given, and to labels.jsonl for calibrate; of other
+    forms to consensus.jsonl. Items without a majority go to a sheet named discuss: fill it in and pass it back with
+    --settled. Exits with 0, or 2 for wrong usage or input.
+
+    Example: `vista-guard agree sheets/*.xlsx --out consensus`
     """
     with exit_codes():
         from vista_lab.annotate.sheets import QUEUES
@@ -542,9 +555,11 @@ def _remind(results: Results | FormResults, out: Path | None, queue: Path | None
 
 
 def export_decided(
-    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="REPORTS", help="File to write reports to; an existing file is replaced.")
+    ],
     labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where people's word on them goes. Replaces what is there.")
+        Path, typer.Option(metavar="FILE", help="File to write people's labels to; an existing file is replaced.")
     ],
     judge: Annotated[
         str | None,
@@ -553,10 +568,12 @@ def export_decided(
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Write what reviewers and annotators decided, as calibrate takes it.
+    """Write the decisions of reviewers and annotators in the format that `calibrate` reads.
 
-    vista-guard calibrate REPORTS --labels FILE --out risk.json then makes a risk table of it. Turns that were written anew and
-    those of other judges are left out, and counted.
+    `vista-guard calibrate REPORTS --labels FILE --out risk.json` then makes a risk table from them. Rewritten turns and
+    turns of other judges are left out and counted.
+
+    Example: `vista-guard reviews export reports.jsonl --labels labels.jsonl`
     """
     with exit_codes():
         from vista_guard.stores.reports import Database, ReportReader
@@ -569,10 +586,3 @@ def export_decided(
         typer.echo(f"wrote {exported.turns:,} turns of {exported.judge} and {exported.labels:,} labels", err=True)
         for why, count in exported.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the app, and one to the guard's `reviews`."""
-    app.add_typer(annotations_app, name="annotations")
-    app.command("agree")(agree)
-    reviews_app.command("export")(export_decided)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from vista_lab.registry import additions, load
+from vista_lab.registry import additions
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands of all tasks to `vista-guard`, by the entry point `vista_guard.commands`.
+    """Adds the commands of all tasks to `vista-guard`, by the entry point `vista_guard.commands`. Loads none of them."""
+    # Here, as these import the program, which calls this function.
+    from vista_guard.cli.common import add_later
+    from vista_guard.cli.decompose import decompose_app
+    from vista_guard.cli.reports import reports, reviews
 
-    Leaves out those that cannot be loaded, and says so on standard error: a program that imports a command's module before
-    `vista_guard.cli` comes here in the middle of it.
-    """
+    groups = {"": app, "decompose": decompose_app, "reports": reports, "reviews": reviews}
     for task in additions():
-        try:
-            load(task.commands)(app)
-        except (ImportError, AttributeError) as exc:
-            typer.echo(f"commands of {task.commands} are left out: {exc}", err=True)
+        for command in task.commands:
+            group, _, name = command.name.rpartition(" ")
+            section = None if group else command.section
+            add_later(groups[group], name, command.reference, command.summary, section)

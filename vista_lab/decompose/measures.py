@@ -103,7 +103,7 @@ def best_support(verifier: Verifier, claims: Sequence[str], pieces: Sequence[str
         JudgeError: the verifier failed.
     """
     if claims and not pieces:
-        raise InputError(f"claim {claims[0]!r} has no evidence to be held against")
+        raise InputError(f"claim {claims[0]!r} has no evidence to be verified against")
     probabilities = supports(verifier, [(piece, claim) for claim in claims for piece in pieces])
     return [max(probabilities[at : at + len(pieces)]) for at in range(0, len(probabilities), max(len(pieces), 1))]
 

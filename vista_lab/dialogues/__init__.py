@@ -9,10 +9,17 @@
 Each file is resumed by the command that wrote it. Figures and tables are made from the folder, without asking or judging again.
 """
 
-from vista_lab.registry import Additions
+from vista_lab.registry import PAPERS, Additions, Command
 
 ADDS = Additions(
-    commands="vista_lab.dialogues.commands:register",
+    commands=(
+        Command(
+            "knowmt",
+            "vista_lab.dialogues.commands:knowmt_app",
+            "Measure whether an assistant stays factual over a dialogue (KnowMT-Bench).",
+            PAPERS,
+        ),
+    ),
     data_sets=("vista_lab.dialogues.questions:data_sets",),
     forms="vista_lab.dialogues",
     printed={"KnowMT-Bench": "vista_lab.dialogues.printed:check_all"},

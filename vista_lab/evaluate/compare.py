@@ -59,12 +59,13 @@ def compare(
     out: OutOption = None,
     figures: FiguresOption = False,
 ) -> None:
-    """Put runs side by side: one overview, and the tables of the paper that they fill.
+    """Compare runs: one overview, and the tables of a paper.
 
-    Nothing is judged again. The paper's figures stand below the measured ones, each with its number of turns. Differences are
-    tested on turns that both runs judged (McNemar). Unchecked turns count in the coverage only. Runs on one data set that cannot
-    be compared are refused with the reason.
-    Exits with 0, or 2 for wrong usage or input.
+    Nothing is judged again. The paper's figures stand below the measured ones, each with its number of turns.
+    Differences are tested on turns that both runs judged (McNemar). Unchecked turns count in the coverage only. Runs on
+    one data set that cannot be compared are refused with the reason. Exits with 0, or 2 for wrong usage or input.
+
+    Example: `vista-guard compare runs/fade-vista runs/fade-overlap`
     """
     with exit_codes():
         from vista_lab.tables.output import chosen_formats, find_folders

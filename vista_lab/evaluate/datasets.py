@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import WRONG_INPUT, exit_codes, visible
+from vista_guard.cli.common import WRONG_INPUT, exit_codes, starting, visible
 from vista_guard.errors import InputError
 from vista_lab.cli.options import DATA_VARIABLE, DataOption
 
@@ -26,8 +26,17 @@ WIDE = 180
 """Width of the output without a terminal: a pipe, a file."""
 
 
+def known(incomplete: str) -> list[str]:
+    """Names of data sets that begin as typed, for a shell's completion."""
+    from vista_lab.datasets.registry import all_datasets
+
+    return starting(*all_datasets())(incomplete)
+
+
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show one data set in full.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=known, help="Show one data set in full.")
+    ] = None,
     data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line per data set.")] = False,
     download: Annotated[
@@ -37,9 +46,11 @@ def datasets(
 ) -> None:
     """List the data sets that can be evaluated.
 
-    With a folder, reads each data set whose files are there, and reports conversations, turns, unreadable rows with the reason,
-    and the sha256 of the unzipped files. Data sets marked "test" are for final figures: choose nothing on them. Exits with 2
-    when NAME is unknown or incomplete in the folder.
+    With a folder, reads each data set whose files are there, and reports conversations, turns, unreadable rows with the
+    reason, and the sha256 of the unzipped files. Data sets marked "test" are for final figures: choose nothing on them.
+    Exits with 2 when NAME is unknown or incomplete in the folder.
+
+    Example: `vista-guard datasets fade --download ~/data`
     """
     with exit_codes():
         from vista_lab.datasets.opening import DataFolder, survey

@@ -22,6 +22,7 @@ from vista_guard.cli.common import (
     visible,
 )
 from vista_guard.errors import ConfigError
+from vista_lab.evaluate.datasets import known
 from vista_lab.evaluate.replay import CacheOption, Claims
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ ESTIMATED = 1000
 
 
 DataArgument = Annotated[
-    str, typer.Argument(metavar="DATASET|LOG", help="A name of vista-guard datasets, or a log's file.")
+    str,
+    typer.Argument(
+        metavar="DATASET|LOG", autocompletion=known, help="A name of vista-guard datasets, or a log's file."
+    ),
 ]
 OutOption = Annotated[
     Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run of the same system is resumed.")
@@ -59,7 +63,7 @@ EvidenceOption = Annotated[
     str | None,
     typer.Option(
         metavar="KIND[:SOURCE]",
-        help="Evidence for each claim by itself: given (the row's own documents), corpus (vista-guard documents add), wiki:FILE "
+        help="Evidence for each claim separately: given (the row's own documents), corpus (vista-guard documents add), wiki:FILE "
         "(the topic's page in FActScore's dump of Wikipedia), search:MODULE:NAME (a function of yours) or recorded:FILE (the "
         "evidence.jsonl of another run).  [default: the turn's documents as a whole]",
     ),
@@ -93,7 +97,7 @@ DisjointOption = Annotated[
     bool,
     typer.Option(
         "--disjoint-topics",
-        help="factscore-…-test: without the biographies whose topic the other model's training split has.",
+        help="factscore-…-test: leave out biographies whose topic is in the other model's training split.",
     ),
 ]
 LimitOption = Annotated[
@@ -110,7 +114,7 @@ WorkersOption = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="local: conversations judged at the same time.  [default: 4]  ray: workers.  [default: one per core of the cluster]",
+        help="local: conversations judged at the same time. ray: workers.  [default: 4; ray: one per core of the cluster]",
     ),
 ]
 EachOption = Annotated[
@@ -174,10 +178,13 @@ def evaluate(
 ) -> None:
     """Evaluate a system on a data set or a log.
 
-    Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. After Ctrl-C, a full disk
-    or a kill, rerun the command to resume; a command with other settings is refused. Unchecked turns count in no average; the
-    summary gives the coverage. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when lines of a log
-    could not be read), 1 for other failures, when not one claim could be judged and when the budget is spent, 130 after Ctrl-C.
+    Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. After Ctrl-C, a
+    full disk or a kill, rerun the command to resume; a command with other settings is refused. Unchecked turns count in
+    no average; the summary gives the coverage. Exits with 0 when every turn has a report, 2 for wrong usage or input
+    (also when lines of a log could not be read), 1 for other failures, when no claim at all could be judged or the
+    budget is spent, 130 after Ctrl-C.
+
+    Example: `vista-guard eval fade --data ~/data --out runs/fade`
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured

@@ -18,6 +18,7 @@ from vista_guard.cli.common import (
     PersonaOption,
     VerifierOption,
     exit_codes,
+    starting,
     visible,
 )
 from vista_guard.errors import ConfigError
@@ -39,6 +40,7 @@ FirstPolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
+        autocompletion=starting("monitor", "balanced", "strict", "settings"),
         help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
     ),
 ]
@@ -77,7 +79,10 @@ ClaimsOption = Annotated[
 FormatOption = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help=f"Format of the log; auto detects it. Formats: {', '.join(names())}."
+        "--format",
+        metavar="NAME",
+        autocompletion=starting("auto", *names()),
+        help=f"Format of the log; auto detects it. Formats: {', '.join(names())}.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -132,12 +137,15 @@ def replay(
 ) -> None:
     """Judge every assistant turn of a log.
 
-    Writes each report at once. After Ctrl-C, a full disk or a kill, rerun the command to resume. Turns without documents are
-    checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
+    Writes each report at once. After Ctrl-C, a full disk or a kill, rerun the command to resume. Turns without
+    documents are checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
 
-    With --against the reports are those of the policy monitor: other policies can be compared over them without judging
-    again. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when entries of the log could not be
-    read), 1 for other failures, when not one claim could be judged and when the budget is spent, 130 after Ctrl-C.
+    With --against the reports are those of the policy monitor, so that other policies can be compared on them without
+    judging again. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when entries of the log
+    could not be read), 1 for other failures, when no claim at all could be judged or the budget is spent, 130 after
+    Ctrl-C.
+
+    Example: `vista-guard replay log.jsonl --out reports.jsonl`
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured

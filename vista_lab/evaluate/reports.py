@@ -37,21 +37,24 @@ def export(
     ] = Format.JSONL,
     start: Annotated[datetime | None, typer.Option(help="Reports from this time on (UTC).")] = None,
     end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
-    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Decided by this policy.")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only this tenant's reports.")] = None,
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Only turns that this policy decided.")] = None,
     action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The action; may be repeated.")
+        list[Done] | None, typer.Option(case_sensitive=False, help="Only turns with this action; may be repeated.")
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(metavar="LABEL", help="Turns with a claim of this label, or UNCHECKED; may be repeated."),
+        typer.Option(metavar="LABEL", help="Only turns with a claim of this label, or UNCHECKED; may be repeated."),
     ] = None,
     conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Include the kept texts (see the setting record).")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Write reports to a file, newest first."""
+    """Write reports to a file, newest first.
+
+    Example: `vista-guard reports export blocked.jsonl --action block`
+    """
     with exit_codes():
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action
@@ -74,14 +77,17 @@ def export(
 def list_reports(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="The newest N.")] = 20,
     action: Annotated[
-        list[Done] | None, typer.Option(case_sensitive=False, help="The action; may be repeated.")
+        list[Done] | None, typer.Option(case_sensitive=False, help="Only turns with this action; may be repeated.")
     ] = None,
-    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Of this tenant only.")] = None,
+    tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only this tenant's reports.")] = None,
     conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """List stored reports, newest first: id, time (UTC), action, claims by label, conversation and turn."""
+    """List stored reports, newest first: id, time (UTC), action, claims by label, conversation and turn.
+
+    Example: `vista-guard reports list --action block`
+    """
     with exit_codes():
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action

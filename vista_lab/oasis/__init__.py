@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vista_lab.registry import Additions
+from vista_lab.registry import PAPERS, Additions, Command
 
 if TYPE_CHECKING:
     from vista_lab.oasis.chat import ModelGenerator
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from vista_lab.oasis.statistics import figures
 
 ADDS = Additions(
-    commands="vista_lab.oasis.commands:register",
+    commands=(
+        Command(
+            "oasis",
+            "vista_lab.oasis.commands:oasis_app",
+            "Make tests and training data from your own documents (LLM-OASIS).",
+            PAPERS,
+        ),
+    ),
     systems={"oasis": "vista_lab.oasis.system:RECIPE"},
     data_sets=("vista_lab.oasis.sets:data_sets",),
     forms="vista_lab.oasis",

@@ -63,18 +63,21 @@ def calibrate(
     ] = "turn",
     source: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Name of the turns or pairs, for people.  [default: the file's name]"),
+        typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]"),
     ] = None,
 ) -> None:
-    """Choose thresholds from labelled turns, or those of a verifier from labelled claims.
+    """Choose thresholds from labelled turns, or a verifier's from labelled claims.
 
     Writes the judge's false alarms on fine turns: numbers only, no text. With risk_table set to that file,
-    policy.max_false_alarm_rate withholds at most that share of fine turns, as long as future turns are like the labelled
-    ones. With at least 30 fine and 30 other turns it also fits the turn's risk, by which policies flag and withhold (needs the
-    extra evaluation). Prints thresholds for some rates, their recall, and the reliability of confidences.
+    policy.max_false_alarm_rate withholds at most that share of fine turns, as long as future turns are like the
+    labelled ones. With at least 30 fine and 30 other turns it also fits the turn's risk, by which policies flag and
+    withhold (needs the extra evaluation). Prints thresholds for some rates, their recall, and how reliable the
+    confidences are.
 
-    With --verifier it fits a verifier of your own: verifier_options.calibration names the file.
-    Exits with 0 when the file was written, 2 for wrong usage or input, 1 when the verifier failed.
+    With --verifier it fits a verifier of your own: name the file in verifier_options.calibration. Exits with 0 when the
+    file was written, 2 for wrong usage or input, 1 when the verifier failed.
+
+    Example: `vista-guard calibrate reports.jsonl --labels labels.jsonl --out risk.json`
     """
     with exit_codes():
         if verifier is not None:
@@ -127,14 +130,12 @@ def tables(found: Calibration) -> RenderableType:
     return Group(*parts)
 
 
-verifiers = command_group(
-    "verifiers", "Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint."
-)
+verifiers = command_group("verifiers", "Measure a verifier of your own.")
 
 
 @verifiers.callback()
 def _group() -> None:
-    """Measure verifiers of your own: models from a folder, the Hugging Face hub or an endpoint."""
+    """Measure a verifier of your own."""
 
 
 @verifiers.command("test")
@@ -155,11 +156,13 @@ def measure(
         typer.Option(min=1, metavar="N", help="Judge only the documents of the first N items.  [default: all]"),
     ] = None,
 ) -> None:
-    """Judge the challenge's development half with a verifier.
+    """Measure a verifier on handwritten minimal pairs.
 
-    1,220 handwritten claims in 610 minimal pairs, through the whole embedded judge, by phenomenon, with the verifier's time.
-    The settings say how a model is read and run (verifier_options, model). Exits with 0
-    when all was judged, 2 for wrong usage or settings, 1 for other failures.
+    Judges 1,220 claims in 610 pairs (the development half of the challenge) with the whole embedded judge, and shows
+    results by phenomenon and the verifier's time. The settings say how a model is read and run (verifier_options,
+    model). Exits with 0 when all was judged, 2 for wrong usage or settings, 1 for other failures.
+
+    Example: `vista-guard verifiers test hf:ORG/MODEL`
     """
     with exit_codes():
         import asyncio
@@ -266,9 +269,3 @@ def table(found: VerifierCalibration) -> RenderableType:
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the commands to the app."""
-    app.command("calibrate")(calibrate)
-    app.add_typer(verifiers, name="verifiers")

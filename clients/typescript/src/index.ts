@@ -22,7 +22,7 @@ export interface GuardOptions {
   url: string;
   /** A tenant's key, where the proxy has keys. */
   apiKey?: string;
-  /** What answers are held against, beside tool results and `providerOptions.vistaGuard.documents` of a call. */
+  /** Documents to verify answers against, beside tool results and `providerOptions.vistaGuard.documents` of a call. */
   documents?: (prompt: LanguageModelV4Prompt) => GivenDocument[] | PromiseLike<GivenDocument[]>;
   /** Is told the report on each answer. */
   onReport?: (report: TurnReport) => void;

@@ -111,6 +111,6 @@ def test_a_figure_that_stands_nowhere_is_named_and_flags_the_turn(answer: str, m
     turn = Turn(role=Role.ASSISTANT, text=answer, documents=(Document(id="note", title="Notes", text=LIGHTHOUSE),))
     report = guard.check(Conversation(turns=(Turn(role=Role.USER, text="What should I know?"), turn)))
     assert [one.label for one in report.findings] == [Label.LACKING_EVIDENCE]
-    named = f"{missing} stands nowhere in the documents or in what is known."
+    named = f"{missing} does not appear in the documents or earlier turns."
     assert (report.findings[0].reason == named) == (missing is not None)
     assert missing is None or report.decision.action is Action.FLAG

@@ -150,7 +150,7 @@ def test_a_sample_is_balanced_by_source_model_and_length() -> None:
         ("<think>x</think><output>[]</output>", "empty"),
         (GOOD.replace('"Runa Holt wrote one book."', '""'), "blank"),
         (GOOD.replace("wrote one book", "kept the light from 1911 to 1938"), "twice"),
-        (GOOD.replace("one book", "one book about Zanzibar"), "stand nowhere"),
+        (GOOD.replace("one book", "one book about Zanzibar"), "do not appear"),
         (GOOD.replace(" from 1911 to 1938", ""), "leave out"),
         ("I will not do that.", "lacks <think> or <output>"),
         ("", "lacks <think> or <output>"),

@@ -183,14 +183,14 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
 
 
 def _steps(report: TurnReport, outcome: Outcome) -> Node | None:
-    """Draws how the claim's sentence was taken apart, from the steps of its first claim."""
+    """Draws how the claim's sentence was split, from the steps of its first claim."""
     drafts = (report.outcomes, *(attempt.outcomes for attempt in report.attempts))
     own = next((outcomes for outcomes in drafts if outcome in outcomes), ())
     of_sentence = (part.claim.steps for part in own if part.claim.span == outcome.claim.span and part.claim.steps)
     steps = next(of_sentence, None)
     if steps is None:
         return None
-    return el("details", el("summary", "How its sentence was taken apart"), el("p", steps, cls="small text"))
+    return el("details", el("summary", "How its sentence was split into claims"), el("p", steps, cls="small text"))
 
 
 def _review_link(turn: GuardedTurn, beside: Beside) -> Node | None:

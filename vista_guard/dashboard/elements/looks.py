@@ -38,7 +38,7 @@ FAILURES: Final[dict[tuple[str, str], str]] = {
     ("upstream", "connect"): "upstream could not be reached",
     ("upstream", "timeout"): "upstream was too slow",
     ("upstream", "status"): "upstream answered with an error",
-    ("upstream", "stream"): "upstream broke off, or could not be read",
+    ("upstream", "stream"): "upstream closed the stream early, or could not be read",
     ("judge", "judge"): "the judge failed",
     ("judge", "timeout"): "the judge was too slow",
     ("judge", "unreadable"): "the judge's answer could not be read",

@@ -177,7 +177,7 @@ def hold(sentence: str, claims: Sequence[str], source: str, plain: str = "", *, 
     for claim in claims:
         own = invented(claim, source, plain, english=english)
         if 2 * len(own) > len(_content(claim)) or not all(map(str.islower, own)):
-            faults[claim] = f"{', '.join(own)} in {claim!r} stands nowhere"
+            faults[claim] = f"{', '.join(own)} in {claim!r} does not appear in what it was shown"
         elif english and _is_contrary(said, claim, denied):
             faults[claim] = f"{claim!r} says the contrary"
     kept = tuple(claim for claim in claims if claim not in faults)

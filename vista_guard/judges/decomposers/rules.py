@@ -108,7 +108,7 @@ class EmbeddedSteps:
 
 def _trace_sentence(sentence: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
     if sentence.whole:
-        return as_claim(sentence, sentence.text, "not taken apart")
+        return as_claim(sentence, sentence.text, "not split")
     if not claims:
         return as_claim(sentence, as_it_stands(sentence.text, turn), "no statement")
     if all(_OF_SPEAKERS.match(text) for text in claims):

@@ -234,7 +234,7 @@ def _bounds(question: SentenceQuestion) -> dict[str, Any]:
 
 def _unasked_trace(sentence: Statement) -> SentenceTrace:
     if sentence.whole:
-        return as_claim(sentence, sentence.text, "not taken apart")
+        return as_claim(sentence, sentence.text, "not split")
     return SentenceTrace(sentence=sentence.text, span=sentence.span, status="pending", note=WAITS)
 
 

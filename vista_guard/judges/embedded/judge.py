@@ -435,7 +435,7 @@ class EmbeddedJudge:
         sure = max(sure, NOWHERE) if missing else sure
         reason = "No quote was found that decides it."
         if missing:
-            reason = f"{missing!r} stands nowhere in the documents or in what is known."
+            reason = f"{missing!r} does not appear in the documents or earlier turns."
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
 
 

@@ -61,7 +61,7 @@ def _doubt(claim: Claim, category: ParsedCategory, evidence: EvidenceSet, *, quo
         return None
     if not quoting:
         missing = missing_everywhere(claim.text, evidence_text(evidence)) if label is Label.VERIFIED else None
-        return missing and f"gave {label}, and {missing!r} stands nowhere in the evidence"
+        return missing and f"gave {label}, and {missing!r} does not appear in the evidence"
     found = find_quotes(category.quote, evidence)
     if not found:
         return f"gave {label} without words of the evidence"

@@ -55,13 +55,16 @@ def exemplars(
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences asked about at the same time.")] = 16,
 ) -> None:
-    """Ask a teacher to take the sentences of logs apart, and write chats to train a decomposer on.
+    """Ask a teacher model to split the sentences of logs into claims, as training data for a decomposer.
 
-    Each sentence is shown with the question and two sentences on either side, in the prompt of the decomposer steps:. Malformed
-    answers, claims with words of nowhere and claims that leave something out are kept apart, with the reason. Writes
-    manifest.json, records.jsonl, train.jsonl and validation.jsonl (a tenth of the conversations). After Ctrl-C or a kill, rerun
-    the command to resume: no sentence is asked about again; with another prompt or teacher it is refused. Exits with 0, 1 when
-    the budget is spent or the teacher gave no answer, 2 for wrong usage or input, 130 after Ctrl-C.
+    Each sentence is shown with the question and two sentences on either side, in the prompt of the decomposer `steps:`.
+    Malformed answers, claims with words from nowhere and claims that leave something out are kept apart, with the
+    reason. Writes manifest.json, records.jsonl, train.jsonl and validation.jsonl (a tenth of the conversations). After
+    Ctrl-C or a kill, rerun the command to resume: no sentence is asked about twice; another prompt or teacher is
+    refused. Exits with 0, 1 when the budget is spent or the teacher gave no answer, 2 for wrong usage or input, 130
+    after Ctrl-C.
+
+    Example: `vista-guard decompose exemplars log.jsonl --teacher openai:MODEL --out exemplars`
     """
     with exit_codes():
         from vista_guard.settings.sources import Settings

@@ -53,17 +53,22 @@ def quality(
     ] = None,
     verifier: VerifierOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where tables, sentences and the judge's answers go.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences and the judge's answers.")
     ] = None,
-    formats: Annotated[str, typer.Option("--format", metavar="LIST", help="Of tables: md, tex, csv and html.")] = "md",
+    formats: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
+    ] = "md",
     max_cost: MaxCostOption = None,
 ) -> None:
-    """Measure how well runs took responses apart, over the sentences that all of them have.
+    """Measure how well runs split responses into claims, on the sentences that all of them have.
 
-    Without a model: claims a sentence, log2 atomicity, claims entailed by their sentence, claims that repeat another, facts
-    covered. With --judge the five desiderata too; its answers are kept in --out and not asked for again. With --people their
-    majority beside it, and how far the judge agrees. For people: --items FILE, then vista-guard annotations export FILE --form
-    desiderata, then vista-guard agree. Exits with 0, 1 when the judge left sentences unmarked, or 2 for wrong usage or input.
+    Without a model: claims per sentence, log2 atomicity, claims entailed by their sentence, claims that repeat another,
+    facts covered. With --judge also the five desiderata; its answers are kept in --out and not asked for again. With
+    --people also the majority of people's marks, and how far the judge agrees with it. To have people mark sentences:
+    --items FILE, then `vista-guard annotations export FILE --form desiderata`, then `vista-guard agree`. Exits with 0,
+    1 when the judge left sentences unmarked, or 2 for wrong usage or input.
+
+    Example: `vista-guard decompose quality runs/a runs/b`
     """
     with exit_codes():
         from vista_guard.stores.line_file import write_whole

@@ -34,7 +34,8 @@ def rewards(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where the scores go, a line of JSON a row. Replaces what is there.  [default: none]"
+            metavar="FILE",
+            help="File to write scores to, one JSON line for each row; an existing file is replaced.  [default: none]",
         ),
     ] = None,
     judge: Annotated[
@@ -53,7 +54,7 @@ def rewards(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(metavar="TAU", help="P(supported) from which a claim is supported, for the sparse reward."),
+        typer.Option(metavar="TAU", help="Lowest P(supported) of a supported claim, for the sparse reward."),
     ] = None,
     reward: Annotated[
         Literal["dense", "sparse"], typer.Option(help="The verifier's reward that enters the sum.")
@@ -61,16 +62,19 @@ def rewards(
     stop_counts: Annotated[
         bool,
         typer.Option(
-            "--stop-counts", help="A stop phrase is well-formed, as in training; by the paper's letter it is not."
+            "--stop-counts", help="Count a stop phrase as well-formed, as in training; the paper's text does not."
         ),
     ] = False,
     max_cost: MaxCostOption = None,
 ) -> None:
-    """Score completions of a decomposer: format, verifier and checklist, their sum, and advantages within groups.
+    """Score a decomposer's completions: format, verifier, checklist, their sum, and advantages within groups.
 
-    A claim's support is its best piece of evidence. A term that cannot be scored, as its model is down, is never 0: the row names
-    it under unscored and has no sum. With --out and --judge the judge's answers are kept beside FILE's scores, and are not asked
-    for again. Exits with 0, 1 when rows are unscored, or 2 for wrong usage or input.
+    A claim's support is its best piece of evidence. A term that cannot be scored, because its model is down, is never
+    counted as 0: the row names it under `unscored` and has no sum. With --out and --judge the judge's answers are kept
+    beside the scores and are not asked for again. Exits with 0, 1 when rows are unscored, or 2 for wrong usage or
+    input.
+
+    Example: `vista-guard decompose rewards completions.jsonl --out scores.jsonl`
     """
     with exit_codes():
         from vista_guard.stores.line_file import write_whole

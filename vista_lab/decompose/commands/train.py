@@ -67,7 +67,7 @@ def train(
     reward: Annotated[Literal["dense", "sparse"], typer.Option(help="grpo: the verifier's reward.")] = "dense",
     threshold: Annotated[
         float | None,
-        typer.Option(metavar="TAU", help="grpo: P(supported) from which a claim is supported, for the sparse reward."),
+        typer.Option(metavar="TAU", help="grpo: lowest P(supported) of a supported claim, for the sparse reward."),
     ] = None,
     max_cost: MaxCostOption = None,
     patience: Annotated[
@@ -85,10 +85,12 @@ def train(
 ) -> None:
     """Train a decomposer: sft on a teacher's exemplars, then grpo against your verifier.
 
-    A tenth of the conversations is held out, and answered before and after. FOLDER then holds a chat model to serve, for
-    --decomposer steps:openai:MODEL@URL, with log.jsonl: each term of the reward, step by step. After a kill, or when the judge
-    was down, rerun the command to resume. Needs the extra rl. Exits with 0 when the model was written, 1 when training came to
-    nothing, a model was down or the budget is spent, or 2 for wrong usage or input.
+    A tenth of the conversations is held out, and answered before and after. FOLDER then holds a chat model to serve,
+    for --decomposer steps:openai:MODEL@URL, and log.jsonl with each term of the reward by step. After a kill, or when
+    the judge was down, rerun the command to resume. Needs the extra rl. Exits with 0 when the model was written, 1 when
+    training failed, a model was down or the budget is spent, or 2 for wrong usage or input.
+
+    Example: `vista-guard decompose train sft exemplars --out models/sft`
     """
     with exit_codes():
         from vista_guard.settings.sources import Settings

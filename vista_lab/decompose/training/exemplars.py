@@ -296,7 +296,7 @@ def _unfaithful(asked: SentenceInput, claims: Sequence[str]) -> str:
     if len(set(claims)) < len(claims):
         return "has a claim twice"
     if any(invented(claim, asked.shown, english=True) for claim in claims):
-        return "a claim has words that stand nowhere in sentence, context and question"
+        return "a claim has words that do not appear in sentence, context or question"
     lost = claims and left_out(asked.sentence, claims)
     return "its claims leave out a figure or a name of the sentence" if lost else ""
 

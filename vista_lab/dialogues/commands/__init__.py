@@ -7,8 +7,6 @@ folder and can be repeated. `build` makes a set from your own questions, `valida
 
 from __future__ import annotations
 
-import typer
-
 from vista_guard.cli.common import command_group
 from vista_lab.dialogues.commands.attribute import attribute
 from vista_lab.dialogues.commands.build import build
@@ -19,7 +17,7 @@ from vista_lab.dialogues.commands.validate import validate
 
 knowmt_app = command_group(
     "knowmt",
-    "Measure which facts an assistant delivers at the end of a dialogue, and what a guard changes (KnowMT-Bench).",
+    "Measure whether an assistant stays factual over a dialogue (KnowMT-Bench).",
 )
 knowmt_app.command("run")(run)
 knowmt_app.command("judge")(judge)
@@ -27,8 +25,3 @@ knowmt_app.command("report")(report)
 knowmt_app.command("build")(build)
 knowmt_app.command("validate")(validate)
 knowmt_app.command("attribute")(attribute)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the group to the app."""
-    app.add_typer(knowmt_app, name="knowmt")

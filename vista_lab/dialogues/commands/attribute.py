@@ -28,20 +28,27 @@ def attribute(
     model: Annotated[str, typer.Option(metavar="MODEL", help="A local model: hf:ORG/MODEL or a folder (extra torch).")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the heat maps here, as HTML.")],
     answers_of: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Whose answers, by the run's name.  [default: the run's first]")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Model whose answers are weighed, as the run names it.  [default: the run's first]"
+        ),
     ] = None,
     setting: Annotated[str, typer.Option(metavar="SETTING", help="Dialogues of this setting.")] = "multi",
-    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues, in the set's order.")] = 10,
-    whole: Annotated[bool, typer.Option("--whole", help="The whole answer counts, not what of it is right.")] = False,
-    max_gib: Annotated[float, typer.Option(min=0.1, metavar="GIB", help="Memory that attention may take.")] = 8.0,
+    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Number of dialogues, in the set's order.")] = 10,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Count the whole answer, not only what is right in it.")
+    ] = False,
+    max_gib: Annotated[float, typer.Option(min=0.1, metavar="GIB", help="Maximum memory for attention.")] = 8.0,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or cuda:N.")] = "cpu",
     questions: QuestionsOption = None,
 ) -> None:
     """Weigh each token of a dialogue for its last answer: signed gradient times attention (KnowMT-Bench, App. H.7).
 
-    Only the sentences count that make a statement the judge found entailed by the reference. The history is that of plain
-    dialogues; a setting that shows another is refused. A dialogue whose attention would not fit is left out and named. Exits
-    with 0, or 2 for wrong usage or input, or where no dialogue is left.
+    Only sentences count whose statement the judge found entailed by the reference. The history is that of plain
+    dialogues; a setting that shows another is refused. A dialogue whose attention would not fit in memory is left out
+    and named. Exits with 0, or 2 for wrong usage or input, or when no dialogue is left.
+
+    Example: `vista-guard knowmt attribute runs/ours --model hf:ORG/MODEL --out map.html`
     """
     with exit_codes():
         from vista_guard.stores.line_file import write_whole

@@ -50,11 +50,14 @@ def build(
 ) -> None:
     """Make dialogues that lead to your questions, and the facts of their answers, as KnowMT-Bench was made.
 
-    A model takes facts from each answer and writes the questions before the last one, by the paper's forms; lengths of two to
-    five turns are drawn by its shares. Refused: another last question, a turn asked twice, facts given away, more than a tenth
-    of the facts asked for earlier, drift. Writes manifest.json, records.jsonl, questions.jsonl for vista-guard knowmt run, and
-    facts.jsonl and sequences.jsonl for annotations export --form knowmt_facts and knowmt_sequences. What nobody reviewed says
-    so. Exits with 0, 1 when questions are left, 2 for wrong usage or input, 130 after Ctrl-C.
+    A model takes facts from each answer and writes the questions before the last one, in the paper's forms; lengths of
+    two to five turns are drawn in its proportions. These are refused: another last question, a repeated turn, facts
+    given away, more than a tenth of the facts asked for earlier, drift. Writes manifest.json, records.jsonl,
+    questions.jsonl for `vista-guard knowmt run`, and facts.jsonl and sequences.jsonl for `annotations export --form
+    knowmt_facts` and `knowmt_sequences`. Dialogues that nobody reviewed are marked so. Exits with 0, 1 when questions
+    are left, 2 for wrong usage or input, 130 after Ctrl-C.
+
+    Example: `vista-guard knowmt build questions.jsonl --model openai:MODEL --out ours`
     """
     with exit_codes():
         from vista_lab.cli.long_runs import exit_unfinished, run_stoppable

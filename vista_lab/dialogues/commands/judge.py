@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QuestionsOption = Annotated[
     Path | None,
-    typer.Option("--questions", metavar="FILE", help="The run's question set, where it is no longer where it was."),
+    typer.Option("--questions", metavar="FILE", help="The run's question set, if it was moved."),
 ]
 
 PromptsOption = Annotated[
@@ -51,7 +51,8 @@ def judge(
         str,
         typer.Option(
             metavar="NAME",
-            help="Takes answers apart: see vista-guard decompose --help; or scu:openai:MODEL, as the set's facts were made.",
+            help="Splits answers into claims: see vista-guard decompose --help; or scu:openai:MODEL, as the set's facts were "
+            "made.",
         ),
     ] = "shipped",
     judge_name: Annotated[
@@ -64,11 +65,14 @@ def judge(
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Answers judged at the same time.")] = 8,
 ) -> None:
-    """Judge the last answers of a run: each fact against the answer, each statement of the answer against the reference.
+    """Judge the last answers of a run: each fact against the answer, each statement of the answer against the
+    reference.
 
-    Any number of decomposers and judges may judge one run, one after the other. A pair that a model leaves open after five
-    samples is unjudged; the same command asks about it again. Writes statements.jsonl and judgements.jsonl. Exits with 0, 1
-    when something is left to judge, 2 for wrong usage or input, 130 after Ctrl-C.
+    You may judge one run with several decomposers and judges, one after the other. A pair that a model leaves open
+    after five samples is unjudged; the same command asks about it again. Writes statements.jsonl and judgements.jsonl.
+    Exits with 0, 1 when something is left to judge, 2 for wrong usage or input, 130 after Ctrl-C.
+
+    Example: `vista-guard knowmt judge runs/ours`
     """
     with exit_codes():
         from vista_guard.judges.composed import ensemble

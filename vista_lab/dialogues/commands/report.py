@@ -40,8 +40,8 @@ def report(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What tokens are: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  [default: "
-            "o200k_base where tiktoken has its table, else words]",
+            help="How tokens are counted: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  "
+            "[default: o200k_base where tiktoken has its table, else words]",
         ),
     ] = None,
     reading: Annotated[
@@ -56,7 +56,7 @@ def report(
     ] = None,
     fail_if: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONDITION", help="Exit with 4 where it holds, as 'S_f<0.2'; may be repeated."),
+        typer.Option(metavar="CONDITION", help="Exit with 4 if this holds, such as 'S_f<0.2'; may be repeated."),
     ] = None,
     figures: FiguresOption = False,
     setting: Annotated[
@@ -71,11 +71,14 @@ def report(
     ] = None,
     questions: QuestionsOption = None,
 ) -> None:
-    """Make the tables of judged runs; nothing is asked or judged again.
+    """Make the tables of judged runs.
 
-    Figures stand with their number of answers and 95 % intervals; differences between settings are tested on the items that
-    both have. Dialogues without an answer and unjudged ones are counted beside. Runs with other data, decomposers or judges
-    stand in tables of their own. Exits with 0, 2 for wrong usage or input, 4 where --fail-if or --against say so.
+    Nothing is asked or judged again. Each figure has its number of answers and its 95 % interval; differences between
+    settings are tested on the items that both have. Dialogues without an answer and unjudged ones are counted
+    separately. Runs with other data, decomposers or judges get tables of their own. Exits with 0, 2 for wrong usage or
+    input, 4 if a condition of --fail-if or --against is met.
+
+    Example: `vista-guard knowmt report runs/ours`
     """
     missed: list[str] = []
     with exit_codes():

@@ -106,7 +106,7 @@ def run(
             help="For rag: shipped, hf:ORG/MODEL, a folder, openai:MODEL@URL or langchain:PROVIDER:MODEL.",
         ),
     ] = "shipped",
-    max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Most tokens of a model's answer.")] = 1024,
+    max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum tokens of a model's answer.")] = 1024,
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,21 +114,23 @@ def run(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Hold the first N items' dialogues.  [default: all]")
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N items.  [default: all]")
     ] = None,
     data: DataOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues held at the same time.")] = 16,
 ) -> None:
-    """Ask assistants the questions of a set, turn by turn or the last one alone, and write down every answer.
+    """Ask assistants the questions of a set, turn by turn or only the last one, and record every answer.
 
-    With guard=POLICY the assistant is wrapped in the guard: what the guard delivers becomes history and is scored. It holds
-    answers against what was retrieved, else the items' documents; without any only guard=monitor runs. An answer that is refused,
-    empty or cut off, or that no endpoint gave, is written down with the reason and asked for again by the same command; its later
-    turns are not asked. Noise replaces the turn before the last of items that the model answers well alone (S_f of .6, nothing
-    contradicted); an error counts once the judge or people say that it is one. Writes manifest.json, answers.jsonl, reports.jsonl
-    of guards and noise.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2 for wrong usage or input, 130 after
-    Ctrl-C.
+    With guard=POLICY the assistant is wrapped in the guard: the delivered text becomes history and is scored. The guard
+    checks answers against the retrieved passages, else the items' documents; without any, only guard=monitor runs. A
+    refused, empty, cut-off or missing answer is recorded with the reason, and the same command asks for it again; the
+    dialogue's later turns are not asked. Noise replaces the turn before the last in items that the model answers well
+    alone (S_f of .6, nothing contradicted); an error counts once the judge or people confirm it. Writes manifest.json,
+    answers.jsonl, reports.jsonl of guards and noise.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2
+    for wrong usage or input, 130 after Ctrl-C.
+
+    Example: `vista-guard knowmt run questions.jsonl --model openai:MODEL --out runs/ours`
     """
     with exit_codes():
         from vista_lab.cli.long_runs import exit_unfinished, run_stoppable

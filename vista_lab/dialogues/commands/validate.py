@@ -35,8 +35,8 @@ def validate(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write pairs and answers of a run here, for people to mark.")
     ] = None,
-    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Answers, or dialogues, that are drawn.")] = 100,
-    seed: Annotated[int, typer.Option(metavar="S", help="Random seed of the draw.")] = 0,
+    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Number of answers or dialogues to draw.")] = 100,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
     people: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="consensus.jsonl of vista-guard agree, on the pairs that --out wrote."),
@@ -53,19 +53,21 @@ def validate(
             "--naturalness", help="Have the model of --judge rate dialogues of a run on three rubrics, 1 to 5."
         ),
     ] = False,
-    judge: Annotated[str, typer.Option(metavar="NAME", help="As of vista-guard knowmt judge.")] = "shipped",
+    judge: Annotated[str, typer.Option(metavar="NAME", help="A judge, as for vista-guard knowmt judge.")] = "shipped",
     prompts: PromptsOption = None,
     cache: CacheOption = None,
     questions: QuestionsOption = None,
     max_cost: MaxCostOption = None,
 ) -> None:
-    """Have people mark pairs and answers of a run, or compare a judge and a decomposer with what people said.
+    """Have people mark pairs and answers of a run, or compare a judge and a decomposer with people's marks.
 
-    With --out: pairs.jsonl and answers.jsonl, items for vista-guard annotations export --form knowmt_pairs and
-    knowmt_statements; same sample and seed, same items. With --people, or labels in a CSV: accuracy, precision, recall and F1 of
-    the judge against the majority, weighted by label, and people's own agreement; with several models, whether the judge is
-    better on one's answers (Kruskal-Wallis, Mann-Whitney). With --counts the same of the decomposer. Exits with 0, 1 when the
-    judge fails, 2 for wrong usage or input.
+    With --out: pairs.jsonl and answers.jsonl, items for `vista-guard annotations export --form knowmt_pairs` and
+    `knowmt_statements`; the same sample and seed give the same items. With --people, or labels in a CSV: accuracy,
+    precision, recall and F1 of the judge against the majority, weighted by label, and people's own agreement; with
+    several models, whether the judge is better on the answers of one (Kruskal-Wallis, Mann-Whitney). With --counts the
+    same of the decomposer. Exits with 0, 1 when the judge fails, 2 for wrong usage or input.
+
+    Example: `vista-guard knowmt validate runs/ours --out marks`
     """
     with exit_codes():
         from vista_lab.dialogues.validating import answers_of, read_consensus, read_labelled, validate_decomposer

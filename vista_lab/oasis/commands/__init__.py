@@ -7,14 +7,10 @@ verdicts of a run in the benchmark's submission format.
 
 from __future__ import annotations
 
-import typer
-
 from vista_guard.cli.common import command_group
 from vista_lab.oasis.commands import generate, people, submit, training
 
-oasis_app = command_group(
-    "oasis", "Make tests and training data of your own documents, as LLM-OASIS does, and check them with people."
-)
+oasis_app = command_group("oasis", "Make tests and training data from your own documents (LLM-OASIS).")
 
 oasis_app.command("generate")(generate.generate)
 oasis_app.command("join")(generate.join)
@@ -25,8 +21,3 @@ oasis_app.command("agree")(people.agree)
 oasis_app.command("train")(training.train)
 oasis_app.command("score")(training.score)
 oasis_app.command("submit")(submit.submit)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the group to the app."""
-    app.add_typer(oasis_app, name="oasis")

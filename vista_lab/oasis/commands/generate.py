@@ -77,14 +77,16 @@ def generate(
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
 ) -> None:
-    """Make pairs of factual and unfactual texts of your own documents (LLM-OASIS).
+    """Make pairs of factual and unfactual texts from your own documents (LLM-OASIS).
 
-    Of each passage: its claims, one of them falsified, a text that tells the claims, and the same text with the falsified
-    claim. Writes a folder: manifest.json, records.jsonl and README.md. Every passage gets a record: accepted, doubtful or
-    rejected, with the verdict of each gate and the reason. Nothing leaves this machine unless --model or --gate names an
-    endpoint. After Ctrl-C, a full disk or a kill, rerun the command to resume: no passage with a record is asked about
-    again. Exits with 0 when all passages have a record, 2 for wrong usage or input, 1 for other failures and when the budget
-    is spent, 130 after Ctrl-C.
+    For each passage: its claims, one of them falsified, a text that tells the claims, and the same text with the
+    falsified claim. Writes a folder: manifest.json, records.jsonl and README.md. Every passage gets a record: accepted,
+    doubtful or rejected, with the verdict of each gate and the reason. Nothing leaves this machine unless --model or
+    --gate names an endpoint. After Ctrl-C, a full disk or a kill, rerun the command to resume: no passage with a record
+    is asked about again. Exits with 0 when all passages have a record, 2 for wrong usage or input, 1 for other failures
+    and when the budget is spent, 130 after Ctrl-C.
+
+    Example: `vista-guard oasis generate docs --out ours`
     """
     with exit_codes():
         from vista_lab.cli.long_runs import exit_unfinished
@@ -192,8 +194,10 @@ def join(
 ) -> None:
     """Join the sets of all shards into one.
 
-    The sets must have been made in the same way but for --shard, and no passage may be in two. Exits with 0 when the set was
-    written, 2 for wrong usage or input.
+    The sets must be made in the same way except for --shard, and no passage may be in two of them. Exits with 0 when
+    the set was written, 2 for wrong usage or input.
+
+    Example: `vista-guard oasis join part-1 part-2 --out ours`
     """
     with exit_codes():
         from vista_lab.oasis.card import write_card
@@ -210,9 +214,11 @@ def stats(
         bool, typer.Option(help="Whether a bag of words can guess the labels (needs the extra evaluation).")
     ] = True,
 ) -> None:
-    """Count a set: Table 2 of LLM-OASIS, what each gate passed, acceptance by word overlap, and shortcuts.
+    """Count a set: Table 2 of LLM-OASIS, results of each gate, acceptance by word overlap, shortcuts.
 
-    Exits with 0, also where a shortcut is found; 2 for wrong usage or input.
+    Exits with 0, also when a shortcut is found; 2 for wrong usage or input.
+
+    Example: `vista-guard oasis stats ours`
     """
     with exit_codes():
         from rich.console import Console
@@ -306,7 +312,7 @@ def export(
         float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest for validation.")
     ] = 0.2,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
-    doubtful: Annotated[bool, typer.Option(help="Also records that no gate failed, but one doubts.")] = False,
+    doubtful: Annotated[bool, typer.Option(help="Include records that no gate failed but one doubted.")] = False,
     neutrals: Annotated[
         str | None,
         typer.Option(
@@ -319,9 +325,11 @@ def export(
 ) -> None:
     """Write a set as files for other tools.
 
-    Training, validation and test parts, each with the columns of the released data, verifier triplets (training.train,
-    calibrate --pairs), retriever pairs, texts with claims, and Tasks 1 and 2 as logs for eval, compare and calibrate. Exits
-    with 0 when all was written, 2 for wrong usage or input.
+    Makes training, validation and test parts, each with the columns of the released data, verifier triplets (for
+    `calibrate --pairs`), retriever pairs, texts with claims, and Tasks 1 and 2 as logs for eval, compare and calibrate.
+    Exits with 0 when all was written, 2 for wrong usage or input.
+
+    Example: `vista-guard oasis export ours --out ours-export`
     """
     with exit_codes():
         from vista_lab.oasis.exports import Exporting

@@ -36,7 +36,9 @@ def sheets(
     folder: SetArgument,
     annotators: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Who marks: ada,ben,cleo. Each gets a sheet for each of the four steps."),
+        typer.Option(
+            metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet for each of the four steps."
+        ),
     ],
     sample: Annotated[
         int | None,
@@ -71,21 +73,26 @@ def sheets(
     ] = "xlsx",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the sheets go. Sheets that are there stay.  [default: SET/sheets]"),
+        typer.Option(
+            metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.  [default: SET/sheets]"
+        ),
     ] = None,
     batch: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="In place of sheets: four batches of the dashboard, NAME-extraction and so on."
+            metavar="NAME", help="Instead of sheets: four batches of the dashboard, NAME-extraction and so on."
         ),
     ] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Draw passages of a set, and give them to people: claims, falsification, factual and unfactual text.
+    """Draw passages of a set for people to mark: claims, falsification, factual and unfactual text.
 
-    Each annotator marks N / M passages alone and K that all of them mark; the same passages at each step. Marks are v (right), x
-    (wrong) and d (discard), with guidelines beside them. The folder study in each step's folder belongs to the sheets: keep it.
+    Each annotator marks N / M passages alone and K that all of them mark; the same passages at each step. Marks are v
+    (right), x (wrong) and d (discard), with guidelines beside them. The folder `study` in each step's folder belongs to
+    the sheets: keep it.
+
+    Example: `vista-guard oasis sheets ours --annotators ada,ben`
     """
     with exit_codes():
         from vista_lab.oasis.people import SHEETS, Drawing, draw
@@ -149,26 +156,31 @@ def agree(
     ] = None,
     batch: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="In place of sheets: the dashboard's batches of oasis sheets --batch."),
+        typer.Option(metavar="NAME", help="Instead of sheets: the dashboard's batches of oasis sheets --batch."),
     ] = None,
     settled: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where tables, gold, tasks and discuss.tsv go.  [default: SET/gold]"),
+        typer.Option(metavar="FOLDER", help="Folder for tables, gold, tasks and discuss.tsv.  [default: SET/gold]"),
     ] = None,
-    formats: Annotated[str, typer.Option("--format", metavar="LIST", help="Of tables: md, tex, csv and html.")] = "md",
+    formats: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
+    ] = "md",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
-    """Count what people marked: accuracy of each step, agreement on the shared passages, and the gold that is left.
+    """Score each step by people's marks: accuracy, agreement on the shared passages, and the gold set.
 
-    Gold is what nobody marked at any step: gold.jsonl holds its records, task1.json (texts, true or not) and task2.json (claims
-    with a factual text as evidence) are logs for eval, compare and calibrate. Rows without a majority go to discuss.tsv: fill it
-    in and give it back with --settled; the gold stays what nobody marked. A wrong cell is named by file, row, column and value,
-    and nothing is taken. Exits with 0, or 2 for wrong usage or input.
+    A record is gold when nobody marked it wrong at any step: gold.jsonl holds the records; task1.json (texts, true or
+    not) and task2.json (claims with a factual text as evidence) are logs for eval, compare and calibrate. Rows without
+    a majority go to discuss.tsv: fill it in and pass it back with --settled; this does not change the gold set. If a
+    cell is wrong, it is named by file, row, column and value, and nothing is counted. Exits with 0, or 2 for wrong
+    usage or input.
+
+    Example: `vista-guard oasis agree ours`
     """
     with exit_codes():
         from vista_lab.oasis.people import DISCUSS, GOLD_FOLDER, SHEETS, OasisResults, read_work, with_discussed

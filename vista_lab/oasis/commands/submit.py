@@ -16,13 +16,15 @@ from vista_guard.cli.common import exit_codes, visible
 def submit(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that vista-guard eval wrote.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the lines go. Replaces what is there.  [default: print]")
+        Path | None, typer.Option(metavar="FILE", help="File to write; an existing file is replaced.  [default: print]")
     ] = None,
 ) -> None:
-    """Write a run's verdicts as the benchmark takes them: {"id": …, "factual": true} a line.
+    """Write a run's verdicts in the benchmark's submission format.
 
-    Refused while a turn is not judged or unchecked: a missing verdict would be scored as one. Exits with 0, or 2 for wrong usage
-    or input.
+    One line a text: `{"id": …, "factual": true}`. A run with unjudged or unchecked turns is refused, since a missing
+    verdict would be scored as one. Exits with 0, or 2 for wrong usage or input.
+
+    Example: `vista-guard oasis submit runs/oasis --out verdicts.jsonl`
     """
     with exit_codes():
         from vista_guard.stores.line_file import write_whole

@@ -22,7 +22,7 @@ ScoredName = Literal["extractor", "retriever"]
 SetArgument = Annotated[
     Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
 ]
-DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Use pairs that a gate was in doubt about, too.")]
+DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Also use pairs that a gate doubted.")]
 
 
 def train(
@@ -63,9 +63,12 @@ def train(
 ) -> None:
     """Train a claim extractor, a retriever or a verifier on a generated set.
 
-    Trains on the set's training part and measures on the rest, before and after. FOLDER then holds a model that the setting
-    extractor, embedder or verifier loads, with a card. Refused are sets with too few rows of a label, and splits that leak
-    text. Needs the extra train. Exits with 0 when the model was written, 2 for wrong usage or input, 1 for other failures.
+    Trains on the set's training part and measures on the rest, before and after. FOLDER then holds a model that the
+    setting extractor, embedder or verifier loads, and a model card. Sets with too few rows of a label, and splits that
+    leak text, are refused. Needs the extra train. Exits with 0 when the model was written, 2 for wrong usage or input,
+    1 for other failures.
+
+    Example: `vista-guard oasis train verifier ours --out models/verifier`
     """
     with exit_codes():
         from vista_guard.judges.verifiers import build_verifier
@@ -125,8 +128,11 @@ def score(
 ) -> None:
     """Measure an extractor (easiness) or a retriever (R@k) on the set's held-out part.
 
-    Easiness is the mean of each claim's best ROUGE-1 on the other side; R@k the share of claims whose passage is among the
-    first k, with its 95 % interval over documents. Exits with 0, 2 for wrong usage or input, 1 for other failures.
+    Easiness is the mean of each claim's best ROUGE-1 on the other side; R@k is the share of claims whose passage is
+    among the first k, with its 95 % interval over documents. Exits with 0, 2 for wrong usage or input, 1 for other
+    failures.
+
+    Example: `vista-guard oasis score retriever ours`
     """
     with exit_codes():
         from vista_lab.oasis.training import figures
