@@ -187,7 +187,7 @@ def holm(values: Sequence[float]) -> list[float]:
     order = np.argsort(p, kind="stable")
     corrected = np.empty_like(p)
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return corrected.tolist()
+    return [float(one) for one in corrected]
 
 
 def stars(p: float) -> str:
