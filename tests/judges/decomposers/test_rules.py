@@ -123,9 +123,9 @@ def test_what_a_question_is_about(question: str) -> None:
         ),
         (
             "Tell me a bio of Tom Moe.",
-            ["He was born in Oslo.", "The mill burned.", "He moved.", "It was rebuilt.", "His brother ran it.", "He died."],
+            ["He was born in Oslo.", "The mill burned.", "He moved.", "It was rebuilt.", "His brother sang.", "He died."],
             ["Tom Moe was born in Oslo.", "The mill burned.", "Tom Moe moved.", "It was rebuilt.",
-             "Tom Moe's brother ran it.", "He died."],
+             "Tom Moe's brother sang.", "He died."],
         ),
         (
             "Tell me a bio of Tom Moe.",
