@@ -59,6 +59,7 @@ def test_from_a_log_to_a_table_in_six_commands(tmp_path: Path, monkeypatch: pyte
         )
 
 
+@pytest.mark.filterwarnings("default")  # the libraries' own
 def test_both_stages_of_the_training_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("trl", reason="trl is not installed; extra rl")
     for name in ("museum.json", "completions.jsonl"):
