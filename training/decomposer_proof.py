@@ -35,6 +35,7 @@ from vista_lab.decompose.training.completions import Scoring, Term
 from vista_lab.decompose.training.exemplars import EmbeddedTeacher, LabelledLog, StepsPrompt, Teaching, teach
 from vista_lab.decompose.training.inputs import exemplar_parts, sentence_parts
 from vista_lab.decompose.training.recipes import read_policy_recipe
+from vista_lab.decompose.training.tiny import write_tiny_base
 from vista_lab.decompose.training.train import AFTER, BEFORE, CollapseError, DecomposerJob, train
 from vista_lab.runs.plan import of_log
 
@@ -134,43 +135,6 @@ def write_world(folder: Path, seed: int) -> None:
     (folder / "prompts" / "steps.txt").write_text(PROMPT, encoding="utf-8")
 
 
-TOKEN = r"\n| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]"
-TEMPLATE = "{% for m in messages %}{{ m['content'] }}{{ eos_token if m['role'] == 'assistant' else '\\n' }}{% endfor %}"
-
-
-def write_base(folder: Path, texts: Sequence[str], seed: int, token: str = TOKEN) -> None:
-    """A random Llama of two layers, with a token for each word of these texts."""
-    import torch
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    words = sorted({word for text in texts for word in re.findall(token, text)})
-    vocabulary = {word: place for place, word in enumerate(["<pad>", "<eos>", "<unk>", *words])}
-    tokens = Tokenizer(models.WordLevel(vocabulary, "<unk>"))
-    tokens.pre_tokenizer = pre_tokenizers.Split(Regex(token), "removed", invert=True)
-    tokens.decoder = decoders.Fuse()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=tokens, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", chat_template=TEMPLATE
-    )
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-        initializer_range=0.05,
-        pad_token_id=0,
-        eos_token_id=1,
-        bos_token_id=1,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
 def checklist(request: ReceivedRequest) -> str:
     """The checklist's answers by the grammar of the world, which a model could not know."""
     shown = {name: _part(request.user, name) for name in ("question", "context", "sentence", "claims")}
@@ -220,7 +184,7 @@ def prepare(folder: Path, seed: int) -> StepsPrompt:
     rows = [json.loads(line) for line in (folder / "sentences.jsonl").read_text("utf-8").splitlines()]
     every = [*FIRST, *(f" {word}" for word in [*FIRST, *LAST, *PLACES, *MONTHS, *YEARS, *JOBS]), *DEEDS]
     every += [f" {deed}" for deed in DEEDS] + [row[name] for row in rows for name in ("question", "context")]
-    write_base(folder / "tiny", [*said, *every], seed)
+    write_tiny_base(folder / "tiny", [*said, *every], seed)
     return prompt
 
 

@@ -18,10 +18,10 @@ from vista_guard.types import Finding, Outcome, Span, TurnReport
 from vista_lab.decompose.printed import BALANCED, CLAIMS, F1, RESPONSES, printed, rows
 from vista_lab.decompose.units import JudgedUnit, UnitFigures
 from vista_lab.logs.source import PlaceGold
-from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant
+from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, holm, stars
 from vista_lab.runs.folder import GoldLine
 from vista_lab.tables.output import Filled, PaperTables
-from vista_lab.tables.overview import in_brackets
+from vista_lab.tables.overview import claim_scores, in_brackets
 from vista_lab.tables.pictures import draw
 from vista_lab.tables.runs import RunMeasures, check_comparable, names_of, notes_of
 from vista_lab.tables.writers import PAPER, Heading, Row, Sheet, decimals, headings, percent, row
@@ -156,6 +156,8 @@ def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) ->
         tables += filled
         if not filled and asked is not None:
             empty.append(f"nothing fills Table {number}: it needs {NEEDS[number]}")
+    if asked is None:
+        tables += claim_scores([setting.run for by_setting in lines.values() for setting in by_setting.values()])
     return tables, empty
 
 
@@ -248,20 +250,27 @@ def _details_row(name: str, setting: Setting) -> Row:
 
 def differences(lines: Lines) -> Sheet:
     """McNemar's exact test on the units that both rows judged, for each pair of rows in each setting."""
-    heads = headings(("setting", "first", "second"), "n", ("right", "first alone", "second alone"), "p")
-    body = [
-        _difference(setting, first, second, lines)
-        for setting in printed("settings")
+    heads = headings(("setting", "first", "second"), "n", ("right", "first alone", "second alone"), "p", "p (Holm)")
+    body = [line for setting in printed("settings") for line in _differences(setting, lines)]
+    note = "p (Holm): corrected for the number of tests in the setting."
+    return Sheet("dad-differences", "Differences (McNemar)", heads, tuple(body), (note,))
+
+
+def _differences(setting: str, lines: Lines) -> Iterator[Row]:
+    pairs = [
+        (first, second)
         for first, second in combinations([name for name, by_setting in lines.items() if setting in by_setting], 2)
         if lines[first][setting].run.data_set == lines[second][setting].run.data_set
     ]
-    return Sheet("dad-differences", "Differences (McNemar)", heads, tuple(body))
-
-
-def _difference(setting: str, first: str, second: str, lines: Lines) -> Row:
-    test = discordant_units(lines[first][setting].units, lines[second][setting].units)
-    stars = "" if test.stars == NOT_SIGNIFICANT else f" {test.stars}"
-    return row(setting, first, second, f"{test.n:,}", f"{test.first:,}", f"{test.second:,}", f"{test.p:.4f}{stars}")
+    tests = [discordant_units(*(lines[name][setting].units for name in pair)) for pair in pairs]
+    for pair, test, corrected in zip(pairs, tests, holm([test.p for test in tests]), strict=True):
+        counts = (f"{count:,}" for count in (test.n, test.first, test.second))
+        yield row(
+            setting,
+            *pair,
+            *counts,
+            *(f"{p:.4f} {stars(p)}".removesuffix(f" {NOT_SIGNIFICANT}") for p in (test.p, corrected)),
+        )
 
 
 def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitName, JudgedUnit]) -> Discordant:

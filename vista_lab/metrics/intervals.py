@@ -176,6 +176,20 @@ def mcnemar(better: int, worse: int) -> float:
     return min(1.0, 2 * tail / 2**n) if n < 1000 else min(1.0, 2 * _ratio(tail, n))
 
 
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number by Holm's step-down method (1979), in the order given.
+
+    Examples:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(values, float)
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return [float(one) for one in corrected]
+
+
 def stars(p: float) -> str:
     """`***` below .001, `**` below .01, `*` below .05, else `ns`."""
     return next((mark for limit, mark in STARS if p < limit), NOT_SIGNIFICANT)

@@ -6,6 +6,7 @@ judge that fails must not look better than one that answers.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,39 @@ def macro_f1(confusion: Confusion) -> float | None:
         1.0
     """
     return sum(f1(confusion, label) for label in Label) / len(Label) if confusion.total() else None
+
+
+GAMMA = 10
+"""FActScore's γ: shorter responses are penalised. The default of its authors' code."""
+
+
+def factscore(supported: int, claims: int, gamma: float = GAMMA) -> float | None:
+    """FActScore of a response (Min et al., 2023): the supported share of its claims, in [0, 1]. None without claims.
+
+    Up to `gamma` claims the share is multiplied by exp(1 − γ / claims); 0 leaves the penalty out.
+
+    Examples:
+        >>> factscore(3, 4, gamma=0), factscore(9, 10)
+        (0.75, 0.9)
+        >>> round(factscore(5, 5), 4)
+        0.3679
+    """
+    return supported / claims * math.exp(min(0.0, 1 - gamma / claims)) if claims else None
+
+
+def f1_at_k(supported: int, claims: int, k: float) -> float:
+    """F1@K of a response (VeriScore; Song et al., 2024): precision supported / claims, recall min(supported / K, 1).
+
+    `claims` are the verifiable ones. 0 where none is supported.
+
+    Examples:
+        >>> f1_at_k(3, 4, k=6), f1_at_k(0, 0, k=6)
+        (0.6, 0.0)
+    """
+    if not supported:
+        return 0.0
+    precision, recall = supported / claims, min(supported / k, 1.0)
+    return 2 * precision * recall / (precision + recall)
 
 
 def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:

@@ -1,15 +1,19 @@
-"""The overview: one line a run, with score, intervals, coverage and cost."""
+"""The overview: one line a run, with score, intervals, coverage and cost; and the scores of FActScore and VeriScore."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median_high
 
 from vista_guard.policy.turn_risk import macro_score, micro_score
+from vista_guard.types import Label, TurnReport
 from vista_lab.metrics.detection import Detection, Reading
-from vista_lab.metrics.intervals import Share
-from vista_lab.metrics.labels import accuracy, macro_f1
-from vista_lab.tables.runs import Interval, RunMeasures, names_of, notes_of
-from vista_lab.tables.writers import NOTHING, Row, Sheet, headings, percent, row
+from vista_lab.metrics.intervals import Share, mean_interval
+from vista_lab.metrics.labels import GAMMA, accuracy, f1_at_k, factscore, macro_f1
+from vista_lab.tables.runs import Interval, RunMeasures, data_sets_of, names_of, notes_of, title_of
+from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
 COLUMNS = headings(
     ("data set", "system", "judge"),
@@ -111,3 +115,96 @@ def _cost_cells(run: RunMeasures) -> list[str]:
         f"{tokens:,.0f}",
         cost,
     ]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """One turn, all of its claims judged: how many there are, how many can be verified, and how many are VERIFIED.
+
+    `group` is what intervals draw it with.
+    """
+
+    group: str
+    claims: int
+    verifiable: int
+    supported: int
+
+
+_UNVERIFIABLE = (Label.OUT_OF_SCOPE, Label.ABSTENTION)
+
+SCORE_NOTES = (
+    "FActScore (Min et al., 2023): mean share of VERIFIED claims, over turns with claims. With its length penalty, γ = "
+    f"{GAMMA}, the share of a turn of up to {GAMMA} claims is multiplied by exp(1 − γ / claims).",
+    "VeriScore (Song et al., 2024): mean F1@K, of precision and of recall min(supported / K, 1), over claims that can be "
+    "verified: OUT_OF_SCOPE and ABSTENTION are none. K: their median number a turn, over all runs on the data set.",
+    "Turns with unjudged claims, and turns that only abstain, are in neither. The papers print neither for these data sets.",
+)
+
+
+def claim_scores(runs: Sequence[RunMeasures]) -> list[Sheet]:
+    """FActScore's and VeriScore's scores of the runs that take turns apart; none without such a run."""
+    names, counted = names_of(runs), {run.name: _counts(run) for run in runs}
+    rows = []
+    for data_set in data_sets_of(runs):
+        set_runs = [run for run in runs if run.data_set == data_set and counted[run.name]]
+        if set_runs:
+            k = max(1, median_high(turn.verifiable for run in set_runs for turn in counted[run.name]))
+            rows += [_scores_row(run, names[run.name], counted[run.name], k) for run in set_runs]
+    columns = headings(
+        ("data set", "system", "judge"),
+        "claims a turn",
+        ("FActScore", "n", "no penalty", f"γ = {GAMMA}"),
+        ("VeriScore", "n", "K", "F1@K"),
+    )
+    title = "Scores of FActScore and VeriScore"
+    return [Sheet("claim-scores", title, columns, tuple(rows), SCORE_NOTES)] if rows else []
+
+
+def _counts(run: RunMeasures) -> list[_Counted]:
+    """The run's turns that were judged whole and do not only abstain; none where each turn is its own claim."""
+    if all(_is_one_claim(report) for report in run.reports.values()):
+        return []
+    labels = {
+        name: [one.label for one in report.findings] for name, report in run.reports.items() if not report.unchecked
+    }
+    return [
+        _Counted(
+            run.gold[name].drawn_with,
+            len(found),
+            sum(label not in _UNVERIFIABLE for label in found),
+            found.count(Label.VERIFIED),
+        )
+        for name, found in labels.items()
+        if not found or set(found) != {Label.ABSTENTION}
+    ]
+
+
+def _is_one_claim(report: TurnReport) -> bool:
+    return [outcome.claim.text.strip() for outcome in report.outcomes] == [report.response.strip()]
+
+
+def _scores_row(run: RunMeasures, name: str, turns: Sequence[_Counted], k: int) -> Row:
+    claiming = [turn for turn in turns if turn.claims]
+    return row(
+        run.data_set,
+        title_of(run.system),
+        name,
+        decimals(fmean(turn.claims for turn in turns), 2),
+        f"{len(claiming):,}",
+        *(_mean(claiming, partial(_factscore, gamma=gamma)) for gamma in (0, GAMMA)),
+        f"{len(turns):,}",
+        k,
+        _mean(turns, lambda turn: f1_at_k(turn.supported, turn.verifiable, k)),
+    )
+
+
+def _factscore(turn: _Counted, gamma: float) -> float:
+    return factscore(turn.supported, turn.claims, gamma) or 0.0
+
+
+def _mean(turns: Sequence[_Counted], score: Callable[[_Counted], float]) -> str:
+    values = [score(turn) for turn in turns]
+    if not values:
+        return NOTHING
+    low, high = mean_interval([turn.group for turn in turns], values)
+    return in_brackets(fmean(values), (low, high) if low < high else None)

@@ -115,6 +115,10 @@ class RunMeasures:
         answers = self.answers(reading)
         return Detection.of(answers.values()) if answers else None
 
+    def judged(self, reading: Reading) -> frozenset[TurnName]:
+        """The turns that a figure under this reading is of."""
+        return frozenset(name for name, (_, predicted) in self.answers(reading).items() if predicted is not None)
+
     @property
     def reading(self) -> Reading:
         """`ORIGINAL` if the data set labels turns, else `STRICT`."""

@@ -33,6 +33,8 @@ class TrainingData(_Record):
     """Verifier: training rows of each label."""
     replay: str = ""
     """sha256 of the replayed pairs, if there were any."""
+    teacher: str = ""
+    """Who wrote the exemplars, of a decomposer's."""
 
 
 class Training(_Record):

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,7 +130,7 @@ def remove_checkpoints(out: Path) -> None:
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Silences the libraries' own progress bars and hints."""
+    """Silences the libraries' own progress bars, hints, and warnings to each other of options that will be renamed."""
     from datasets.utils.logging import disable_progress_bar
     from transformers.utils import logging as transformers_logging
 
@@ -140,7 +141,9 @@ def without_noise() -> Iterator[None]:
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)

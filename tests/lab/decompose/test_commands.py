@@ -82,7 +82,7 @@ def test_two_logs_of_two_models(tmp_path: Path) -> None:
     log(tmp_path, 8, "one.jsonl")
     log(tmp_path, 8, "two.jsonl", first=50)
     out = tmp_path / "out"
-    sample = ["--limit", 8, "--teacher", "embedded", "--out", out]
+    sample = ["--limit", 8, "--teacher", "steps:embedded", "--out", out]
     told = run("exemplars", f"gpt={tmp_path / 'one.jsonl'}", f"llama={tmp_path / 'two.jsonl'}", *sample)
     assert told.exit_code == 0, told.stderr
     assert Counter(one.asked.model for one in read_exemplars(out)) == {"gpt": 4, "llama": 4}

@@ -20,7 +20,6 @@ pytest.importorskip("trl", reason="trl is not installed; extra rl")
 pytest.importorskip("peft", reason="peft is not installed; extra rl")
 
 from training.decomposer_proof import PROMPT as SHORT
-from training.decomposer_proof import write_base
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model import ModelOptions
 from vista_lab.decompose.training.completions import Scoring, SentenceRow
@@ -28,6 +27,7 @@ from vista_lab.decompose.training.exemplars import StepsPrompt
 from vista_lab.decompose.training.inputs import Division, input_of
 from vista_lab.decompose.training.policy import Policy, sft_trainer
 from vista_lab.decompose.training.recipes import GrpoRecipe, SftRecipe
+from vista_lab.decompose.training.tiny import write_tiny_base
 from vista_lab.decompose.training.train import CollapseError, DecomposerJob, train
 
 pytestmark = pytest.mark.filterwarnings("default")  # the libraries' own
@@ -63,7 +63,7 @@ class Odd:
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A random model of a few tokens."""
     folder = tmp_path_factory.mktemp("base") / "tiny"
-    write_base(folder, [ANSWER, OTHER], seed=0, token=TOKEN)
+    write_tiny_base(folder, [ANSWER, OTHER], seed=0, token=TOKEN)
     return str(folder)
 
 
@@ -163,7 +163,7 @@ def test_a_run_whose_judge_was_down_and_that_was_killed_is_resumed_to_the_same_l
 
 
 def test_where_no_group_differs_it_is_said_and_the_run_stops(job: Make, tmp_path: Path) -> None:
-    write_base(tmp_path / "plain", ["a b c"], seed=0)  # has no words for the format
+    write_tiny_base(tmp_path / "plain", ["a b c"], seed=0)  # has no words for the format
     plain = str(tmp_path / "plain")
     with pytest.raises(CollapseError, match="no group differs in 2 steps"):
         train(replace(job("out", base=plain), patience=2))

@@ -1,4 +1,4 @@
-"""The tutorial on decomposers: its six commands are read out of the page and run in their order, without any key."""
+"""The tutorial on decomposers: its commands are read out of the page and run in their order, without any key."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_from_a_log_to_a_table_in_six_commands(tmp_path: Path, monkeypatch: pyte
     for name in ("museum.json", "completions.jsonl"):
         shutil.copy(ROOT / "examples" / "study" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert len(COMMANDS) == 6
-    exemplars, rewards, *evaluations, quality, compare = COMMANDS
+    assert len(COMMANDS) == 8
+    exemplars, rewards, *evaluations, quality, compare = COMMANDS[:6]
     told = run(exemplars) + run(rewards)
     chats = [json.loads(line) for line in Path("exemplars/train.jsonl").read_text("utf-8").splitlines()]
     assert all(chat["messages"][-1]["content"].startswith("<think>") for chat in chats)
@@ -57,3 +57,16 @@ def test_from_a_log_to_a_table_in_six_commands(tmp_path: Path, monkeypatch: pyte
         assert block.strip() in told, (
             "docs/tutorial-decomposer.md shows another line than the command: write the new one there"
         )
+
+
+@pytest.mark.filterwarnings("default")  # the libraries' own
+def test_both_stages_of_the_training_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("trl", reason="trl is not installed; extra rl")
+    for name in ("museum.json", "completions.jsonl"):
+        shutil.copy(ROOT / "examples" / "study" / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for command in (COMMANDS[0], *COMMANDS[6:]):
+        run(command)
+    for folder, steps in (("sft", 6), ("tuned", 2)):
+        assert json.loads(Path(folder, "training.json").read_text("utf-8"))["finished"]
+        assert len(Path(folder, "log.jsonl").read_text("utf-8").splitlines()) == steps

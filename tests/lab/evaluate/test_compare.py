@@ -64,6 +64,7 @@ def test_files_and_figures_are_written(runs: Path, tmp_path: Path) -> None:
     assert told.splitlines() == [f"wrote {path}" for path in _as_told(told)]
     files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".png"]
     assert sorted(path.relative_to(out).as_posix() for path in files) == [
+        "claim-scores.csv",
         "confusion-vista-human-dev-vista-x-2j.csv",
         "figures/accuracy-begin-dev-wow.svg",
         "figures/accuracy-vista-human-dev.svg",

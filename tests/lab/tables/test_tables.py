@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,12 @@ from tests.lab.tables.folders import (
 )
 from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.types import JudgeInfo, Label
+from vista_guard.types import Claim, JudgeInfo, Label
 from vista_lab.evaluate.vista.tables import TABLES, sheets
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Detection, Reading
-from vista_lab.metrics.intervals import Discordant, Share, mcnemar
+from vista_lab.metrics.intervals import Discordant, Share, holm, mcnemar, stars
+from vista_lab.metrics.labels import f1_at_k
 from vista_lab.runs.evaluate import evaluate
 from vista_lab.runs.loop import RunSettings, Steering
 from vista_lab.runs.plan import make_plan
@@ -85,12 +88,99 @@ def test_table_2_has_computed_superscripts_and_the_papers_rows_below(begin: list
     assert any(note.startswith("The paper's turns: BEGIN 500.") for note in sheet.notes)
 
 
+SIX = [Discordant(30, 10, 100), Discordant(14, 10, 100), Discordant(40, 10, 100), Discordant(0, 16, 100),
+       Discordant(10, 0, 100), Discordant(26, 0, 100)]  # fmt: skip
+"""The pairs of `begin`, in the order of the table."""
+
+
+def test_no_figure_is_bold_where_runs_judged_different_turns(tmp_path: Path) -> None:
+    """The run that judged least would win: 30 of 30 against 90 of 100."""
+    told = {
+        "vista": positives(90, 10, 100),
+        "factscore": [*positives(30, 0, 30), *[Told([None], True)] * 70],
+        "llm-judge": positives(80, 20, 100),
+    }
+    runs = [read_measured(written(tmp_path / name, turns, system=name), name) for name, turns in told.items()]
+    assert texts(filled(runs, "table-2"))[0] == ["gpt-4o", "90.00l", "100.00 (n = 30)", "80.00"]
+    assert texts(filled([runs[0], runs[2]], "table-2"))[0][1:] == ["*90.00*l", "–", "80.00"]
+
+
+def test_a_sample_beside_the_whole_is_not_bold_and_has_its_n(tmp_path: Path) -> None:
+    whole = read_measured(written(tmp_path / "whole", positives(60, 40, 100)), "whole")
+    part = read_measured(written(tmp_path / "part", positives(9, 1, 10), system="factscore", limit=10), "part")
+    row = texts(filled([whole, part], "table-2"))[0]
+    assert row[1:3] == ["60.00 (n = 100)", "90.00 (n = 10)"]
+
+
+def test_many_tests_are_corrected_by_holm(tmp_path: Path) -> None:
+    """Ten systems give 45 pairs; one of 8 to 1 turns is no longer significant."""
+    right = [50 + 7 * number for number in range(7)] + [99, 92, 92]
+    runs = [
+        read_measured(
+            written(tmp_path / f"s{number}", positives(hits, 100 - hits, 100), system=f"s{number}"), f"s{number}"
+        )
+        for number, hits in enumerate(right)
+    ]
+    rows = texts(filled(runs, "significance-begin-dev-wow"))[:45]
+    p = [float(row[4]) for row in rows]
+    assert [float(row[6]) for row in rows] == pytest.approx(holm(p), abs=1e-4)
+    assert rows[-1][1:] == ["s8 – s9", "100", "0.00", "1.000000", "ns", "1.000000", "ns", "0", "0"]
+    one = next(row for row in rows if row[1] == "s0 – s1")
+    assert (one[5], one[7]) == ("*", "ns")
+
+
+def test_scores_of_factscore_and_veriscore(tmp_path: Path) -> None:
+    """K is the median of 2, 4, 0, 0 and, of the second run, six times 12; a turn that abstains has no part."""
+    told = [
+        Told([VERIFIED, LACKING, SCOPE]),
+        Told([VERIFIED] * 3 + [CONTRADICTED]),
+        Told([SCOPE]),
+        Told([]),
+        Told([ABSTENTION]),
+        Told([VERIFIED, None]),
+    ]
+    run = read_measured(written(tmp_path / "run", told, data_set="log"), "run")
+    long = read_measured(
+        written(tmp_path / "long", [Told([VERIFIED] * 12)] * 6, data_set="log", system="no-ac"), "long"
+    )
+    whole = read_measured(
+        written(tmp_path / "turns", [Told([LACKING])] * 6, data_set="log", system="llm-judge"), "turns"
+    )
+    report = next(iter(whole.reports.values()))
+    outcome = report.outcomes[0].model_copy(update={"claim": Claim(id="t1.c1", text=report.response)})
+    whole = replace(whole, reports={name: report.model_copy(update={"outcomes": (outcome,)}) for name in whole.reports})
+    sheet = filled([run, long, whole], "claim-scores")
+    first, second = texts(sheet)
+    penalised = 100 * (math.exp(1 - 10 / 3) / 3 + 0.75 * math.exp(1 - 10 / 4)) / 3
+    f1 = 100 * (f1_at_k(1, 2, 12) + f1_at_k(3, 4, 12)) / 4
+    figures = [cell.split(" [")[0] for cell in first]
+    assert figures[:6] == ["log", "VISTA", "gpt-4o", "2.00", "3", "36.11"]
+    assert figures[6:] == [f"{penalised:.2f}", "4", "12", f"{f1:.2f}"]
+    assert second[3:] == ["12.00", "6", "100.00", "100.00", "6", "12", "100.00"]
+
+
 def test_differences_are_tested_on_the_turns_that_both_judged(begin: list[RunMeasures], tmp_path: Path) -> None:
     assert discordant(begin[0], begin[1], Reading.ORIGINAL) == Discordant(30, 10, 100)
     sheet = filled(begin, "significance-begin-dev-wow")
     assert sheet.title.startswith("Table 9. begin-dev-wow:")
     rows = texts(sheet)
-    assert rows[0] == ["gpt-4o", "VISTA – FActScore", "100", "20.00", f"{mcnemar(30, 10):.6f}", "**", "30", "10"]
+    p, corrected = mcnemar(30, 10), holm([test.p for test in SIX])[0]
+    assert rows[0] == (
+        [
+            "gpt-4o",
+            "VISTA – FActScore",
+            "100",
+            "20.00",
+            f"{p:.6f}",
+            "**",
+            f"{corrected:.6f}",
+            stars(corrected),
+            "30",
+            "10",
+        ]
+    )
+    assert (stars(p), stars(corrected)) == ("**", "**")
+    assert [row[6] for row in rows[6:]] == ["–"] * 24
     # Every system against the one that asks no judge; the paper's 24 rows below.
     assert [row[1] for row in rows[:6]].count("VISTA – overlap") == 1
     assert (len(rows), rows[6][0]) == (30, "paper: GPT-5")
@@ -221,7 +311,7 @@ def test_claims_of_the_judges_own_are_held_against_nobodys(tmp_path: Path) -> No
     run = read_measured(written(tmp_path / "run", human_set(1, 0.2, 4), data_set="vista-human-dev"), "run")
     assert run.claims == []
     assert not run.labelled
-    assert [sheet.name for sheet in sheets([run])[0]] == ["overview", "table-2"]
+    assert [sheet.name for sheet in sheets([run])[0]] == ["overview", "claim-scores", "table-2"]
 
 
 def test_table_4_tests_each_ablation_against_the_whole(tmp_path: Path) -> None:
@@ -342,7 +432,7 @@ def test_a_log_without_gold_has_scores_and_no_accuracies(tmp_path: Path) -> None
     told = [Told([VERIFIED, LACKING, label]) for label in (*Label, None)]
     run = read_measured(written(tmp_path / "run", told, data_set="log"), "run")
     found = sheets([run])[0]
-    assert [sheet.name for sheet in found] == ["overview"]
+    assert [sheet.name for sheet in found] == ["overview", "claim-scores"]
     row = texts(found[0])[0]
     assert row[column(found[0], "turn accuracy: original")] == "–"
     assert row[column(found[0], "n")] == "6"
@@ -360,7 +450,7 @@ async def test_what_the_runner_writes_is_read(tmp_path: Path) -> None:
     assert [run.complete for run in runs] == [True, True]
     # In each talk the first of three turns is fine, and found to be.
     assert runs[0].detection(Reading.ORIGINAL) == Detection(tp=8, fp=0, fn=0, tn=4)
-    assert [sheet.name for sheet in sheets(runs)[0]] == ["overview", "table-2", "significance-piers"]
+    assert [sheet.name for sheet in sheets(runs)[0]] == ["overview", "claim-scores", "table-2", "significance-piers"]
     assert discordant(runs[0], runs[1], Reading.ORIGINAL) == Discordant(0, 0, 12)
 
 

@@ -113,7 +113,10 @@ DECOMPOSERS = Kinds[_Making, Decomposer](
     {
         "shipped": (_by_rules, "the rules of the embedded judge, before any judge"),
         "sentence": (_by_rules, "each sentence is a claim"),
-        "steps:embedded": (_by_rules, "the four steps by rules of English: finer claims than shipped, no model"),
+        "steps:embedded": (
+            _by_rules,
+            "finer claims than shipped, by rules of English; no model, its trace has the format of the four steps",
+        ),
         "hf:ORG/MODEL[@REVISION]": (_local, "an encoder-decoder of the Hugging Face hub, such as a T5"),
         "PATH": (
             _local,

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
         TeachingCounts,
     )
 
-EMBEDDED = "embedded"
+RULES = "steps:embedded"
+NO_MODEL = (
+    "steps:embedded is no model: its claims are made by rules, in the format of the four steps. Try the commands with its "
+    "exemplars; to train a decomposer, name a large model with --teacher"
+)
 
 
 def exemplars(
@@ -37,7 +41,8 @@ def exemplars(
     teacher: Annotated[
         str,
         typer.Option(
-            metavar="MODEL", help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL, or embedded: rules."
+            metavar="MODEL",
+            help="openai:MODEL@URL, openai:MODEL or langchain:PROVIDER:MODEL. steps:embedded: rules, to try the commands with.",
         ),
     ],
     out: Annotated[
@@ -72,11 +77,13 @@ def exemplars(
         from vista_lab.decompose.training.exemplars import EmbeddedTeacher, ModelTeacher, StepsPrompt, Teaching, teach
 
         prompt = StepsPrompt(Settings.load().model)
-        if teacher == EMBEDDED:
+        if teacher == RULES:
+            typer.echo(NO_MODEL, err=True)
             asked: Teacher = EmbeddedTeacher()
         else:
             asked = ModelTeacher(
-                chat_model_of(teacher, max_cost, at_once, option="--teacher", others=", or embedded: rules"), prompt
+                chat_model_of(teacher, max_cost, at_once, option="--teacher", others=", or steps:embedded: rules"),
+                prompt,
             )
         how, chosen = Teaching(asked, prompt, limit, seed, at_once), _logs(logs, log_format)
 

@@ -42,7 +42,8 @@ def train(
         str,
         typer.Option(
             metavar="NAME",
-            help="one-gpu: Llama-3.1-8B with LoRA on 141 GB. paper: as in DAD. Or a TOML file.",
+            help="one-gpu: Llama-3.1-8B with LoRA on 141 GB. paper: as in DAD. tiny: a random model, to try the commands on two "
+            "cores. Or a TOML file.",
         ),
     ] = "one-gpu",
     base: Annotated[

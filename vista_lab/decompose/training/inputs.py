@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -26,11 +26,12 @@ Chat = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class Division(Generic[T]):
-    """Rows to train on, and held-out rows of other conversations. `sha256`: of all rows."""
+    """Rows to train on, and held-out rows of other conversations. `sha256`: of all rows; `teacher`: who wrote exemplars."""
 
     train: Sequence[T]
     held_out: Sequence[T]
     sha256: str
+    teacher: str = ""
 
 
 def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
@@ -52,7 +53,8 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
     exemplars = [exemplar for exemplar in read_exemplars(folder) if exemplar.kept]
     apart = validation_of(manifest.rows.conversations if manifest.rows is not None else ())
     held_out = [exemplar for exemplar in exemplars if exemplar.asked.conversation in apart]
-    return _parts(folder, exemplars, held_out, (exemplar.model_dump_json() for exemplar in exemplars))
+    parts = _parts(folder, exemplars, held_out, (exemplar.model_dump_json() for exemplar in exemplars))
+    return replace(parts, teacher=manifest.system.judge.name)
 
 
 def sentence_parts(path: Path, terms: Sequence[Term]) -> Division[SentenceRow]:

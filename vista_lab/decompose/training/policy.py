@@ -98,8 +98,16 @@ class Policy:
         ids: list[int] = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         return ids
 
-    def answer(self, chats: Sequence[Chat], recipe: PolicyRecipe, *, greedy: bool = False, seed: int = 0) -> list[str]:
-        """One answer to each chat, sampled as in training."""
+    def answer(
+        self,
+        chats: Sequence[Chat],
+        recipe: PolicyRecipe,
+        *,
+        greedy: bool = False,
+        seed: int = 0,
+        told: Callable[[int], None] = lambda done: None,
+    ) -> list[str]:
+        """One answer to each chat, sampled as in training. `told` gets the number of answers after each batch."""
         import torch
 
         torch.manual_seed(seed)
@@ -125,6 +133,7 @@ class Policy:
                     **how,
                 )
             answers += self.tokenizer.batch_decode(outputs[:, padded["input_ids"].shape[1] :], skip_special_tokens=True)
+            told(len(answers))
         return answers
 
     def save(self, out: Path) -> None:

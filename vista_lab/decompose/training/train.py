@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,6 +24,7 @@ from vista_lab.decompose.training.exemplars import Exemplar, StepsPrompt
 from vista_lab.decompose.training.inputs import Chat, Division, Fitting, input_of, sample
 from vista_lab.decompose.training.recipes import PolicyRecipe, SftRecipe
 from vista_lab.decompose.training.rollouts import FIELDS, Rollouts
+from vista_lab.decompose.training.tiny import TINY, write_tiny_base
 from vista_lab.training.record import (
     CARD,
     TRAINING,
@@ -34,6 +36,7 @@ from vista_lab.training.record import (
     recipe_lines,
 )
 from vista_lab.training.rows import Stage
+from vista_lab.training.trainers import CHECKPOINTS
 
 BEFORE, AFTER = "held-out-before.jsonl", "held-out.jsonl"
 """Answers of the base and of the trained model to held-out sentences, with their rewards."""
@@ -88,7 +91,11 @@ class DecomposerJob:
             part=self.stage,
             recipe={**recipe, **(rewards if self.stage == "grpo" else {}), "prompt": self.prompt.fingerprint},
             data=TrainingData(
-                name=self.name, sha256=parts.sha256, train=len(parts.train), held_out=len(parts.held_out)
+                name=self.name,
+                sha256=parts.sha256,
+                train=len(parts.train),
+                held_out=len(parts.held_out),
+                teacher=parts.teacher,
             ),
         )
 
@@ -105,7 +112,7 @@ def require_libraries(recipe: PolicyRecipe | None = None) -> None:
 
 
 def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> Training:
-    """Trains a decomposer and writes its folder.
+    """Trains a decomposer and writes its folder. `log` is told of each part of the work before it begins.
 
     Raises:
         ConfigError: the extra `rl` is missing, there are several GPUs, the base is no chat model, or `out` holds something else.
@@ -114,11 +121,17 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
         CollapseError: training collapsed, as the message explains; the run stopped at a checkpoint.
     """
     require_libraries(job.recipe)
+    recipe, parts = job.recipe, job.parts
+    log(
+        f"{job.stage}: {len(parts.train):,} sentences to train on, {len(parts.held_out):,} held out; recipe {recipe.name}"
+        + (f"; exemplars of {parts.teacher}" if parts.teacher else "")
+    )
+    log(f"loading torch, trl and {recipe.base}")
     from vista_lab.decompose.training.policy import Policy, check_devices
 
     check_devices()
     claim(job)
-    policy = Policy.load(job.recipe.base)
+    policy = Policy.load(_base(job))
     run = _Run(job, policy, log)
     training = read_training(job.out)
     if not training.before:
@@ -132,6 +145,20 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     write_whole(job.out / CARD, card(training))
     _write(job.out / TRAINING, training)
     return training
+
+
+def _base(job: DecomposerJob) -> str:
+    """The recipe's base; the random one of recipe `tiny` is made of the data's words, the same each time."""
+    recipe = job.recipe
+    if recipe.base != TINY:
+        return recipe.base
+    folder = job.out / CHECKPOINTS / TINY
+    rows: Sequence[Any] = [*job.parts.train, *job.parts.held_out]
+    asked = [row.asked if isinstance(row, Exemplar) else input_of(row) for row in rows]
+    said = [message.content for one in asked for message in job.prompt.request(one).messages]
+    said += [row.completion for row in rows if isinstance(row, Exemplar)]
+    write_tiny_base(folder, said, recipe.seed, window=recipe.window)
+    return str(folder)
 
 
 def claim(job: DecomposerJob) -> None:
@@ -164,8 +191,14 @@ class _Run:
         job, recipe = self._job, self._job.recipe
         if isinstance(recipe, SftRecipe):
             chats = self._report_cuts(exemplar_chats(job.parts.train, self._fitting, self._policy.length))
+            steps = ceil(ceil(len(chats) / recipe.update) * recipe.epochs)
+            self._log(f"training: {steps:,} steps of {recipe.update:,} exemplars; the first tells how long one takes")
             return train_sft(self._policy, chats, recipe, job.out, self._log)
         rows = self._report_cuts(sentence_chats(job.parts.train, self._fitting))
+        self._log(
+            f"training: {recipe.steps:,} steps, each of {recipe.update:,} completions in up to {recipe.completion_tokens:,} "
+            f"tokens, scored by {', '.join(job.how.terms)}; the first tells how long one takes"
+        )
         policy, why = train_grpo(self._policy, rows, self._rollouts, recipe, job.out, self._log, job.patience)
         if why:
             raise CollapseError(f"{why}. The run stopped at a checkpoint; rerun with --patience 0 to go on")
@@ -190,7 +223,14 @@ class _Run:
         held_out: Sequence[Any] = self._job.parts.held_out
         rows = map(held_out_row, sample(held_out, recipe.held_out, _name))
         prompts = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
-        answers = policy.answer([chat for _, chat in prompts], recipe, seed=recipe.seed)
+        self._log(f"answering {len(prompts):,} held-out sentences, in up to {recipe.completion_tokens:,} tokens each")
+        answers = policy.answer(
+            [chat for _, chat in prompts],
+            recipe,
+            seed=recipe.seed,
+            told=lambda done: self._log(f"answered {done:,} of {len(prompts):,}"),
+        )
+        self._log(f"scoring {len(prompts):,} answers by {', '.join(self._job.how.terms)}")
         completions = [
             CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
             for (row, _), answer in zip(prompts, answers, strict=True)
@@ -236,7 +276,11 @@ def sentence_chats(rows: Sequence[Any], fitting: Fitting) -> list[dict[str, Any]
 
 def card(made: Training) -> str:
     """The card of a trained decomposer, in Markdown."""
-    how = "a teacher's exemplars" if made.part == "sft" else "the rewards of a verifier and a checklist"
+    how = (
+        f"exemplars of {made.data.teacher or 'a teacher'}"
+        if made.part == "sft"
+        else "the rewards of a verifier and a checklist"
+    )
     return "\n".join(
         [
             f"# A decomposer trained on {made.data.name}",

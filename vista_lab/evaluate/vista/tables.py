@@ -12,11 +12,11 @@ from vista_lab.evaluate.vista.figures import MODELS, accuracies, differences
 from vista_lab.evaluate.vista.printed import claim_confusion, confusions
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
-from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
+from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, holm, stars
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
 from vista_lab.papers.printed import table
 from vista_lab.tables.output import Filled, PaperTables
-from vista_lab.tables.overview import overview
+from vista_lab.tables.overview import claim_scores, overview
 from vista_lab.tables.pictures import draw
 from vista_lab.tables.runs import (
     RunMeasures,
@@ -153,9 +153,10 @@ def table_3(runs: Sequence[RunMeasures]) -> list[Sheet]:
 
 def _row(run: RunMeasures, name: str) -> Row:
     confusion, turns = run.confusion, run.detection(Reading.STRICT)
-    figures = (turns.accuracy.value if turns is not None else None, accuracy(confusion), macro_f1(confusion))
-    n = turns.turns if turns is not None else 0
-    return row(run.data_set, name, title_of(run.system), f"{n:,}", f"{confusion.total():,}", *map(percent, figures))
+    n = f"{turns.turns:,}" if turns is not None else "0"
+    figures = map(percent, (accuracy(confusion), macro_f1(confusion)))
+    right = turns.accuracy if turns is not None else Share(0, 0)
+    return row(run.data_set, name, title_of(run.system), n, f"{confusion.total():,}", _of_n(right, n), *figures)
 
 
 def _majority(run: RunMeasures) -> Row:
@@ -211,10 +212,15 @@ def table_2(runs: Sequence[RunMeasures]) -> list[Sheet]:
     places = _places(fitting)
     names = names_of(fitting)
     rows = [_measured_row(label, places, fitting, names) for label in dict.fromkeys(names.values())]
-    columns = (*headings(["model"]), *(Heading(title_of(system), group) for (_, system), group in places.items()))
+    columns = (
+        *headings(["model"]),
+        *(Heading(title_of(system), f"{name} (n = {n})") for (name, system), n in places.items()),
+    )
     notes = (
         "Superscripts are computed: f better than FActScore, l than LLM-as-Judge, † than both, by McNemar's test on the same "
         "turns with p < .05.",
+        "Bold: the highest of a row, if all of its runs on the data set judged the same turns. n in a cell: turns that the run "
+        "judged, if not as many as in the heading.",
         *notes_of(fitting),
         *_sizes(fitting),
     )
@@ -223,7 +229,7 @@ def table_2(runs: Sequence[RunMeasures]) -> list[Sheet]:
 
 
 def _places(runs: Sequence[RunMeasures]) -> dict[Place, str]:
-    """Columns with their group headings. A data set of the paper always has columns for its three systems."""
+    """Columns with the turns of their data set. A data set of the paper always has columns for its three systems."""
     columns: dict[Place, str] = {}
     for name in data_sets_of(runs):
         set_runs = [run for run in runs if run.data_set == name]
@@ -232,7 +238,7 @@ def _places(runs: Sequence[RunMeasures]) -> dict[Place, str]:
         systems = systems_of(set_runs)
         if paper_set(name):
             systems = list(dict.fromkeys([*table("table02")["systems"], *systems]))
-        columns |= {(name, system): f"{name} (n = {n})" for system in systems}
+        columns |= {(name, system): n for system in systems}
     return columns
 
 
@@ -242,17 +248,21 @@ def _measured_row(
     by_place = {(run.data_set, run.system): run for run in runs if names[run.name] == label}
     cells = {}
     for place, run in by_place.items():
-        detection = run.detection(Reading.ORIGINAL)
-        if detection is not None:
-            best = max(_accuracy(other) for other_place, other in by_place.items() if other_place[0] == place[0])
-            bold = detection.accuracy.value >= best and sum(key[0] == place[0] for key in by_place) > 1
-            cells[place] = Cell(percent(detection.accuracy.value), better_than(run, runs), bold)
+        rivals = [other for other in by_place.values() if other.data_set == run.data_set]
+        same_turns = len({other.judged(Reading.ORIGINAL) for other in rivals}) == 1
+        bold = len(rivals) > 1 and same_turns and _accuracy(run).value >= max(_accuracy(one).value for one in rivals)
+        cells[place] = Cell(_of_n(_accuracy(run), places[place]), better_than(run, runs), bold)
     return row(label, *(cells.get(place) for place in places))
 
 
-def _accuracy(run: RunMeasures) -> float:
+def _accuracy(run: RunMeasures) -> Share:
     detection = run.detection(Reading.ORIGINAL)
-    return detection.accuracy.value if detection is not None and detection.judged else 0.0
+    return Share(0, 0) if detection is None else detection.accuracy
+
+
+def _of_n(share: Share, n: str) -> str:
+    """A percentage, with its own n where that is not the heading's."""
+    return percent(share.value) + (f" (n = {share.n:,})" if f"{share.n:,}" != n else "")
 
 
 def _printed_turns(places: Mapping[Place, str]) -> list[Row]:
@@ -286,15 +296,16 @@ def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
     if not chosen:
         return []
     names = table("table04")["names"]
+
+    def turns(group: Sequence[RunMeasures]) -> str:
+        return f"{max(len(run.answers(Reading.ORIGINAL)) for run in group):,}"
+
     rows = [
-        row(names[system], *(_ablation(system, group) for group in chosen.values()), str(printed))
+        row(names[system], *(_ablation(system, group, turns(group)) for group in chosen.values()), str(printed))
         for system, printed in settings.items()
     ]
     fitting = [run for group in chosen.values() for run in group]
-    columns = [
-        Heading(judge, f"{name} (n = {len(group[0].answers(Reading.ORIGINAL)):,})")
-        for (name, judge), group in chosen.items()
-    ]
+    columns = [Heading(judge, f"{name} (n = {turns(group)})") for (name, judge), group in chosen.items()]
     paper = Heading(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
     notes = (
         "Stars: differs from VISTA on the same turns (McNemar); * p < .05, ** p < .01, *** p < .001.",
@@ -313,13 +324,13 @@ def _duplicate_notes(groups: Mapping[Place, Sequence[RunMeasures]]) -> Iterator[
                 yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
 
 
-def _ablation(system: str, group: Sequence[RunMeasures]) -> Cell | None:
+def _ablation(system: str, group: Sequence[RunMeasures], n: str) -> Cell | None:
     by_system = {member.system: member for member in reversed(group)}
     run, full = by_system.get(system), by_system.get("vista")
     if run is None:
         return None
     marks = discordant(run, full, Reading.ORIGINAL).stars if full is not None and full is not run else ""
-    return Cell(percent(_accuracy(run)), marks if marks != NOT_SIGNIFICANT else "")
+    return Cell(_of_n(_accuracy(run), n), marks if marks != NOT_SIGNIFICANT else "")
 
 
 def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
@@ -347,19 +358,20 @@ def _contradictions(run: RunMeasures, name: str) -> Row:
     detection = run.detection(Reading.ORIGINAL)
     assert detection is not None  # only runs with gold are here
     figures = (detection.accuracy.value, detection.precision.value, detection.recall.value, detection.f1)
-    return row(
-        name, title_of(run.system), run.data_set, f"{detection.turns:,}", *(percent(figure, 1) for figure in figures)
-    )
+    of_all = f" of {detection.turns:,}" if detection.unchecked else ""
+    n = f"{detection.judged:,}{of_all}"
+    return row(name, title_of(run.system), run.data_set, n, *(percent(figure, 1) for figure in figures))
 
 
 SIGNIFICANCE_NOTES = (
     "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
-    "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
+    "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided. Holm: p corrected for the number of "
+    "tests in this table.",
     "* p < .05, ** p < .01, *** p < .001, ns: else.",
 )
 PRINTED_ROWS = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
 
-SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", "b", "c")
+SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", ("Holm", "p", "sig."), "b", "c")
 
 
 def tables_8_to_11(runs: Sequence[RunMeasures]) -> list[Sheet]:
@@ -370,7 +382,7 @@ def tables_8_to_11(runs: Sequence[RunMeasures]) -> list[Sheet]:
     tables = []
     for name in data_sets_of(runs):
         set_runs = [run for run in runs if run.data_set == name and run.answers(run.reading)]
-        rows = [_significance_row(first, second, names_of(set_runs)) for first, second in _pairs(set_runs)]
+        rows = _significance_rows(list(_pairs(set_runs)), names_of(set_runs))
         if rows:
             paper_name = paper_set(name)
             number = f"Table {table('table08_11')[paper_name]['number']}. " if paper_name else ""
@@ -391,20 +403,34 @@ def _pairs(runs: Sequence[RunMeasures]) -> Iterator[tuple[RunMeasures, RunMeasur
             yield pair
 
 
-def _significance_row(first: RunMeasures, second: RunMeasures, names: Mapping[str, str]) -> Row:
-    left, right = names[first.name], names[second.name]
-    test = discordant(first, second, first.reading)
-    pair = f"{title_of(first.system)} – {title_of(second.system)}"
-    p = f"{test.p:.6f}" if test.n else NOTHING
+def _significance_rows(pairs: Sequence[tuple[RunMeasures, RunMeasures]], names: Mapping[str, str]) -> list[Row]:
+    tests = [discordant(first, second, first.reading) for first, second in pairs]
+    corrected = iter(holm([test.p for test in tests if test.n]))
+    return [
+        _significance_row(pair, test, next(corrected) if test.n else None, names)
+        for pair, test in zip(pairs, tests, strict=True)
+    ]
+
+
+def _significance_row(
+    pair: tuple[RunMeasures, RunMeasures], test: Discordant, corrected: float | None, names: Mapping[str, str]
+) -> Row:
+    left, right = (names[run.name] for run in pair)
+    systems = " – ".join(title_of(run.system) for run in pair)
     model = left if left == right else f"{left} / {right}"
-    return row(model, pair, f"{test.n:,}", percent(test.difference), p, test.stars, f"{test.first}", f"{test.second}")
+    p = (
+        [NOTHING, NOTHING] * 2
+        if corrected is None
+        else [text for p in (test.p, corrected) for text in (f"{p:.6f}", stars(p))]
+    )
+    return row(model, systems, f"{test.n:,}", percent(test.difference), *p, f"{test.first}", f"{test.second}")
 
 
 def _paper_rows(data_set: str) -> list[Row]:
     turns = f"{table('table02')['turns'][data_set]:,}"
     return [
         row(PAPER + difference.model, f"{title_of(difference.first)} – {title_of(difference.second)}", turns,
-            str(difference.difference), str(difference.p), difference.stars, str(difference.only_first),
+            str(difference.difference), str(difference.p), difference.stars, None, None, str(difference.only_first),
             str(difference.only_second))
         for difference in differences()
         if difference.data_set == data_set
@@ -424,7 +450,7 @@ def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) ->
         InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
-    tables, empty = [overview(runs)], []
+    tables, empty = [overview(runs), *(claim_scores(runs) if asked is None else [])], []
     for table_numbers, fill, need in _FILLERS:
         if asked is None or not {*asked}.isdisjoint(table_numbers):
             filled = tables_12_to_19(runs, asked or ()) if fill is tables_12_to_19 else fill(runs)

@@ -320,7 +320,7 @@ def topic_of_turn(text: str) -> PronounTopic:
         return NOTHING
     spoken = re.split(r"(?<=[.!?])\s+", text)
     topics = [topic for topic in map(topic_of, spoken) if topic.noun]
-    if len({topic.noun for topic in topics}) != 1 or len(_all_names(text)) > 1 or _SOMEONE.search(text):
+    if len({topic.noun for topic in topics}) != 1 or len(proper_names(text)) > 1 or _SOMEONE.search(text):
         return NOTHING
     # "My mill" means another mill in the other speaker's turn.
     return NOTHING if re.match(r"(?:my|your|our)\b", topics[0].noun, re.IGNORECASE) else topics[0]
@@ -386,14 +386,19 @@ def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
 def _sole_name(sentence: str) -> PronounTopic:
     """The only name of a question or a liking, if it ends the sentence: "Have you read The Tides?" """
     match = _SPOKEN_OF.search(sentence)
-    if not match or len(_all_names(sentence)) != 1 or _THIRD.search(sentence[: match.start()]):
+    if not match or len(proper_names(sentence)) != 1 or _THIRD.search(sentence[: match.start()]):
         return NOTHING
     noun = match["name"].strip(".")
     many = noun.lower().startswith("the ") and noun.endswith("s")
     return PronounTopic(noun, plural=None if many else False, thing=True, person=True)
 
 
-def _all_names(text: str) -> list[str]:
+def mentions_person(text: str) -> bool:
+    """True if a text has a word for someone: "his father", "they", "the painter"."""
+    return bool(_PEOPLE.search(text) or _DOER.search(text))
+
+
+def proper_names(text: str) -> list[str]:
     """Names of a text, without capitals that may only open a sentence."""
     names = []
     for match in _PROPER_NOUNS.finditer(text):
