@@ -20,7 +20,8 @@ from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.dialogues.judging import judge_dialogues
 from vista_lab.dialogues.noise import apply_reviews, mastered_items, noisy_histories, read_wrong, wrong_answers
 from vista_lab.dialogues.questions import QuestionSet
-from vista_lab.dialogues.scored import read_cohorts, token_counter
+from vista_lab.dialogues.scored import read_cohorts
+from vista_lab.dialogues.tokens import token_counter
 
 ONE, TWO, THREE = HARBOUR.questions
 FERRY = replace(TOWER, id="ferry", domains=("travel",), answer="It sails at nine.", facts=("It sails at nine.",))

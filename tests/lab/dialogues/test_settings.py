@@ -16,15 +16,16 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.model import Message
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Passage
-from vista_lab.dialogues.asking import AssistantReply, Dialogues, ask, read_dialogue_manifest
+from vista_lab.dialogues.asking import AssistantReply, Dialogues, ask
 from vista_lab.dialogues.histories import TranscriptAssistant, history_of, read_history, read_transcripts
 from vista_lab.dialogues.judging import judge_dialogues
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet
-from vista_lab.dialogues.records import read_answers
+from vista_lab.dialogues.records import read_answers, read_dialogue_manifest
 from vista_lab.dialogues.retrieving import PassageFinder, with_references
-from vista_lab.dialogues.scored import read_cohorts, token_counter
+from vista_lab.dialogues.scored import read_cohorts
 from vista_lab.dialogues.settings import read_setting
 from vista_lab.dialogues.tables.papers import sheets
+from vista_lab.dialogues.tokens import token_counter
 
 ONE, TWO, THREE = HARBOUR.questions
 

@@ -19,11 +19,12 @@ from vista_lab.dialogues.delivery import PairReading
 from vista_lab.dialogues.judging import PairVerdict, judge_dialogues
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet
 from vista_lab.dialogues.retrieving import PassageFinder
-from vista_lab.dialogues.scored import Cohort, read_cohorts, token_counter
+from vista_lab.dialogues.scored import Cohort, read_cohorts
 from vista_lab.dialogues.settings import read_setting
 from vista_lab.dialogues.tables.papers import numbers, sheets
 from vista_lab.dialogues.tables.pictures import draw
 from vista_lab.dialogues.tables.settings import EXPERIMENTS, comparisons
+from vista_lab.dialogues.tokens import token_counter
 from vista_lab.tables.writers import Sheet, latex, markdown, page
 
 FACTS = ("One.", "Two.", "Three.", "Four.")

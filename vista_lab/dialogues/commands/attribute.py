@@ -72,7 +72,8 @@ def _escape(text: str) -> str:
 
 
 def _cohort(folder: Path, questions: Path | None, model: str | None, setting: str) -> Cohort:
-    from vista_lab.dialogues.scored import read_cohorts, run_questions, token_counter
+    from vista_lab.dialogues.scored import read_cohorts, run_questions
+    from vista_lab.dialogues.tokens import token_counter
 
     cohorts = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
     matching = [
