@@ -25,7 +25,7 @@ from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.line_file import LineFile
-from vista_guard.types import Action, Document, Passage, TurnReport
+from vista_guard.types import Document, Passage, TurnReport
 from vista_lab.dialogues.prompting import (
     concatenate,
     cut,
@@ -553,7 +553,6 @@ class _Room:
         return {
             **drafts[-1],
             "answer": str(answer),
-            "own": _own_words(reports[-1], str(drafts[-1]["answer"])),
             "action": reports[-1].decision.action.value,
             "withheld": None if answer == first else first,
             "drafts": len(drafts),
@@ -600,14 +599,6 @@ class _Prompt(NamedTuple):
     question: str
     passages: Sequence[Passage]
     history: tuple[int, int] | None
-
-
-def _own_words(report: TurnReport, draft: str) -> str | None:
-    """The draft's words in what was delivered, where the guard added its own: its message, or notes; None where it did not."""
-    if report.decision.action is Action.BLOCK:
-        return ""
-    kept = "".join(draft[piece.draft.start : piece.draft.end] for piece in report.draft_spans)
-    return draft if kept == draft and report.response != draft else None
 
 
 def _passage_name(passage: Passage) -> str:

@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w+")
 
 
 class WrongAnswer(BaseModel):
-    """A model's answer to the question before the last, with an error in it: a line of `noise.jsonl`, and of the form `knowmt_pairs`."""
+    """A model's answer before the last question, with an error: a line of `noise.jsonl`, an item of the form `knowmt_pairs`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -174,7 +174,7 @@ def _changed_sentences(wrong: str, right: str) -> list[str]:
 
 
 def read_wrong(path: Path) -> Given:
-    """Wrong answers from a file: JSON lines of `id`, an item's, `answer` and, of one of several models, `model`; or a `noise.jsonl`.
+    """Wrong answers: JSON lines of `id`, an item's, `answer` and, of one of several models, `model`; or a `noise.jsonl`.
 
     Raises:
         InputError: the file cannot be read, or a line lacks one of them; names it.

@@ -136,8 +136,6 @@ class AnswerLine(_Line):
     """This answer is scored."""
     answer: str | None = None
     """The text that the user got, after the guard if there is one."""
-    own: str | None = None
-    """The assistant's words in `answer`, where the guard added its own; empty where all of it is the guard's message."""
     failure: str | None = None
     """Reason for a missing answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
     command retries."""
@@ -162,11 +160,8 @@ class AnswerLine(_Line):
 
     @property
     def said(self) -> str:
-        """The assistant's own words in the answer: what can make a statement."""
-        if self.own is not None:
-            return self.own
-        # Runs before `own` was written: a blocked answer is the policy's message.
-        return "" if self.action == Action.BLOCK and self.withheld is not None else self.answer or ""
+        """What the assistant said in the answer; empty where the guard blocked it, so that all of it is the guard's message."""
+        return "" if self.action == Action.BLOCK else self.answer or ""
 
     @property
     def cut(self) -> bool:

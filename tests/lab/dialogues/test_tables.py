@@ -36,7 +36,7 @@ ITEMS = tuple(
 SETTINGS = (
     "single",
     "multi",
-    "multi+budget=2",
+    "multi+budget=20",
     "multi+rag=base",
     "multi+mitigate=simple",
     "multi+drift",
@@ -101,7 +101,7 @@ def test_every_experiment_has_a_table_and_the_best_of_several_is_bold(found: lis
     (rows,) = comparisons(
         [one for one in found if one.model == "one" and one.judge == "literal"], EXPERIMENTS[-4], PairReading.CODE
     )
-    assert [row.label for row in rows] == ["single", "multi", "multi+budget=2"]
+    assert [row.label for row in rows] == ["single", "multi", "multi+budget=20"]
     assert not rows[-1].better
 
 

@@ -69,8 +69,8 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="For noise: wrong answers to the question before the last, JSON lines of id (the item's), answer and, of several "
-            "models, model; or a run's noise.jsonl.  [default: the model's own with an error made by rule, with the extra oasis]",
+            help="For noise: wrong answers to the question before the last, JSON lines of id (an item's), answer and, with "
+            "several models, model; or a run's noise.jsonl.  [default: the model's own, falsified by rule, with the extra oasis]",
         ),
     ] = None,
     reviewed: Annotated[
@@ -135,10 +135,9 @@ def run(
     answers against what was retrieved, else the items' documents; without any only guard=monitor runs. An answer that is refused,
     empty or cut and dropped, or that no endpoint gave, is written down with the reason and asked for again by the same command;
     its later turns are not asked. Noise replaces the turn before the last of items that the model answers well alone (S_f of .6,
-    nothing contradicted) by one of its own, with an error or of another item; an error counts once the judge or people say that it
-    is one, and no turn tells a fact of the reference. Writes manifest.json, answers.jsonl, reports.jsonl
-    of guards and noise.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2 for wrong usage or input, 130 after
-    Ctrl-C.
+    nothing contradicted) by one of its own, with an error or of another item. An error counts once the judge or people say that
+    it is one; no turn tells a fact of the reference. Writes manifest.json, answers.jsonl, reports.jsonl of guards, noise.jsonl.
+    Exits with 0, 1 when dialogues are left without an answer, 2 for wrong usage or input, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
