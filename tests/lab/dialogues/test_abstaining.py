@@ -149,7 +149,7 @@ def test_a_models_refusal_is_counted_beside(tmp_path: Path) -> None:
     assert (of_costs.items, of_all.items) == (1, 2)
     asked = [line for line in read_lines(tmp_path / JUDGEMENTS, JUDGEMENT_LINES) if line.direction == "statement"]
     assert {(line.sample, line.setting, line.index) for line in asked} == {
-        ("harbour", "single", 0), ("harbour", "single", 1), ("tower", "multi", 0), ("harbour", "multi", 0), ("harbour", "multi", 1)
+        *(("harbour", setting, place) for setting in ("single", "multi") for place in (0, 1)), ("tower", "multi", 0)
     }  # fmt: skip
     claims = [pair["claim"] for pair in pairs_of(tmp_path, [HARBOUR, TOWER], 4)]
     assert not [claim for claim in claims if "I can" in claim]
