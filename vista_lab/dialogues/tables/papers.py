@@ -29,6 +29,7 @@ from vista_lab.dialogues.delivery import (
     figures,
     filled,
 )
+from vista_lab.dialogues.printed import printed
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.tables.settings import (
     BRIEF,
@@ -39,10 +40,11 @@ from vista_lab.dialogues.tables.settings import (
     experiment_sheets,
     interval_over_items,
     other_judges,
+    paper_row,
     range_text,
 )
 from vista_lab.metrics.intervals import mean_interval, stars
-from vista_lab.tables.writers import NOTHING, Cell, Row, Sheet, decimals, file_name, headings, percent, row
+from vista_lab.tables.writers import NOTHING, PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
 """The paper's tables and figures that runs fill; 14 stands for Tables 14 to 18, fig4 also for Figure 14."""
@@ -373,8 +375,20 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
         if rows:
             name, title = file_name("by", grouping, *_judged_name(cohorts[0])), f"{titles[grouping]} ({where})"
             notes = (*NOTES, *cut_notes(cohorts))
-            tables.append(Sheet(name, title, headings((*names, grouping), *BRIEF), tuple(rows), notes))
+            sheet = Sheet(name, title, headings((*names, grouping), *BRIEF), tuple(rows), notes)
+            tables.append(sheet.below(_printed_by_domain(names)) if grouping == "domain" else sheet)
     return tables
+
+
+def _printed_by_domain(names: Sequence[str]) -> list[Row]:
+    """The paper's rows of Table 2."""
+    run = ("",) * (len(names) - 2)
+    return [
+        paper_row((*run, PAPER + model, setting, domain), found)
+        for model, domains in printed("table02").items()
+        for domain, settings in domains.items()
+        for setting, found in settings.items()
+    ]
 
 
 def _domains(cohort: Cohort, name: str) -> list[str]:

@@ -13,11 +13,12 @@ from statistics import fmean
 import numpy as np
 
 from vista_lab.dialogues.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
+from vista_lab.dialogues.printed import SAME_MODEL, printed
 from vista_lab.dialogues.records import CUT_OFF
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.settings import DialogueSetting, read_setting
 from vista_lab.metrics.intervals import mean_interval
-from vista_lab.tables.writers import Cell, Row, Sheet, decimals, file_name, headings, percent, row
+from vista_lab.tables.writers import PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 MOST_TOKENS = "19"
 """The table whose rows differ in the longest answer, not in the setting."""
@@ -34,6 +35,21 @@ class Experiment:
     name: str
     title: str
     parts: tuple[str, ...]
+
+    @property
+    def printed(self) -> list[Row]:
+        """The paper's rows; none of a figure, which prints no numbers."""
+        if not self.name.isdigit():
+            return []
+        model = SAME_MODEL[int(self.name)]
+        rows = printed(f"table{int(self.name):02}")
+        return [paper_row(("", PAPER + model, setting), figures) for setting, figures in rows.items()]
+
+
+def paper_row(names: Sequence[str], figures: Sequence[object]) -> Row:
+    """A row of the paper's S_f, S_h, D_f and D_h, under `BRIEF`."""
+    s_f, s_h, d_f, d_h = map(str, figures)
+    return row(*names, None, s_f, None, s_h, None, d_f, d_h)
 
 
 EXPERIMENTS = (
@@ -188,7 +204,8 @@ def _sheet(experiment: Experiment, groups: Sequence[Sequence[ComparedSetting]], 
     notes = (note, *oracle, *_abstention_notes(settings), *_budget_notes(settings))
     cuts = cut_notes([setting.cohort for setting in settings])
     name = file_name(experiment.title.split(".")[0], first.data, first.decomposer, first.judge)
-    return Sheet(name, f"{experiment.title} ({where})", columns, rows, (*notes, *cuts), rules)
+    sheet = Sheet(name, f"{experiment.title} ({where})", columns, rows, (*notes, *cuts), rules)
+    return sheet.below(experiment.printed)
 
 
 def _abstention_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
