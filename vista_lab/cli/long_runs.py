@@ -19,11 +19,11 @@ from rich.text import Text
 
 from vista_guard.cli.common import FAILED, STOPPED, visible
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
-from vista_lab.runs.loop import Event
 
 if TYPE_CHECKING:
     from vista_lab.metrics.labels import ReplaySummary
     from vista_lab.runs.asking import GenerationEstimate
+    from vista_lab.runs.loop import Event
 
 T = TypeVar("T")
 

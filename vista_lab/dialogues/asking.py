@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
+from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
+from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Document, Passage, TurnReport
 from vista_lab.dialogues.prompting import (
     concatenate,
@@ -41,16 +41,19 @@ from vista_lab.dialogues.questions import QuestionItem, QuestionSet, unrelated
 from vista_lab.dialogues.records import (
     ANSWER_LINES,
     ANSWERS,
+    CUT_OFF,
     JUDGEMENTS,
     NOISE,
     STATEMENTS,
     AnswerLine,
+    DialogueManifest,
     last_answer,
     latest,
     read_dialogues,
 )
-from vista_lab.dialogues.retrieving import ORACLE, PassageFinder, documents_of
-from vista_lab.dialogues.settings import DialogueSetting
+from vista_lab.dialogues.retrieving import PassageFinder, documents_of
+from vista_lab.dialogues.settings import ORACLE, DialogueSetting
+from vista_lab.dialogues.tokens import WORDS, TokenCounter, token_counter
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.metrics import import_named
@@ -64,67 +67,12 @@ UNREACHED = "no answer"
 _ANSWER_AT = re.compile(r"</think(?:ing)?>|<\|?answer\|?>|\*{0,2}final answer\*{0,2}\s*:", re.IGNORECASE)
 
 
-class DialogueManifest(BaseModel):
-    """Settings of a run of dialogues. Only the same settings resume it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    made_by: str
-    kind: str = "dialogues"
-    questions: str
-    """Path of the question set, as given."""
-    questions_sha256: str
-    items: tuple[str, ...]
-    """Ids of the dialogues, in order."""
-    models: tuple[str, ...]
-    settings: tuple[str, ...]
-    system: Mapping[str, str]
-    """System prompts by model."""
-    parameters: Mapping[str, str]
-    """Request parameters of each chat model, as JSON."""
-    guarded_by: str = ""
-    """The judge of the guards; empty if no setting has one."""
-    references: str = ""
-    """`oracle`, or the SHA-256 of the file of references; empty for the set's own documents, or none."""
-    retrieval: str = ""
-    """Embedder, reranker and corpus of settings with `rag`; empty if none has it."""
-    noise: str = ""
-    """SHA-256 of the inserted turns in settings with `noise`."""
-    left_out: Mapping[str, tuple[str, ...]] = {}
-    """Items left out of a setting, by its name, followed by the model if models differ: they have no documents to
-    retrieve, no history in the other run, or no noise."""
-    created: datetime
-
-    def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes the manifest of a new run, or checks that an existing one has the same settings."""
-        place = path.parent / MANIFEST
-        if place.exists():
-            refuse_differences(path.parent, _fields(read_dialogue_manifest(path.parent)), _fields(self))
-        elif empty:
-            write_whole(place, self.model_dump_json(indent=2) + "\n")
-        else:
-            raise ConfigError(f"{path} has answers but no {MANIFEST} that says how they were asked for. {ANOTHER_OUT}")
-
-
-def _fields(manifest: DialogueManifest) -> dict[str, str]:
-    fields = manifest.model_dump(exclude={"made_by", "created", "questions"}, mode="json").items()
-    return {name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in fields}
-
-
-def read_dialogue_manifest(folder: Path) -> DialogueManifest:
-    """The manifest of a run. Raises InputError if the folder is not a run of dialogues."""
-    path = folder / MANIFEST
-    try:
-        return DialogueManifest.model_validate_json(path.read_bytes())
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; give a folder of vista-guard knowmt run") from exc
-    except ValidationError as exc:
-        raise InputError(f"{path} is no manifest of vista-guard knowmt run: {exc.errors()[0]['msg']}") from exc
-
-
 @dataclass(frozen=True)
 class AssistantReply:
-    """An assistant's reply. `failure`: reason if it does not count as an answer; `calls`: requests it took."""
+    """An assistant's reply. `failure`: reason if it does not count as an answer; `calls`: requests it took.
+
+    `finish` is `length` where the reply was cut at the token limit; the run decides whether it counts.
+    """
 
     text: str
     finish: str = "stop"
@@ -180,9 +128,9 @@ class ChatAssistant:
             reply = await self._model.complete(ChatRequest(tuple(messages), "generate"))
         except ContextTooLongError as exc:
             return AssistantReply("", failure=f"prompt too long: {exc}")
-        failures = {"refusal": "refused by the model or its filter", "length": "cut off at the token limit"}
         text, thoughts = (reply.text, reply.reasoning) if reply.text.strip() else (reply.reasoning, "")
-        failure = failures.get(reply.finish) or (None if text.strip() else "empty")
+        refused = "refused by the model or its filter" if reply.finish == "refusal" else None
+        failure = refused or (None if text.strip() else "empty")
         return AssistantReply(text, reply.finish, failure, thoughts)
 
     async def aclose(self) -> None:
@@ -289,6 +237,8 @@ class Dialogues:
         histories: turns before the last from others, by their source in the setting, model (empty: all) and item.
         retrieval, noise: for the manifest.
         corpus: True if all items share one corpus, so that none needs documents of its own.
+        cut: `count` or `drop`: an answer cut at the token limit counts as it is, or is no answer.
+        counter: of the tokens of settings with `budget`.
     """
 
     questions: QuestionSet
@@ -301,6 +251,8 @@ class Dialogues:
     retrieval: str = ""
     noise: str = ""
     corpus: bool = False
+    cut: str = "drop"
+    counter: TokenCounter = field(default_factory=lambda: token_counter(WORDS))
 
     def manifest(self, guarded_by: str = "") -> DialogueManifest:
         """The manifest of the run."""
@@ -318,6 +270,8 @@ class Dialogues:
             references=self.references,
             retrieval=self.retrieval if any(one.rag for one in self.settings) else "",
             noise=self.noise,
+            cut=self.cut,
+            tokens=self.counter.name if any(one.budget for one in self.settings) else "",
             left_out=self._left_out(),
         )
 
@@ -510,10 +464,8 @@ class _Room:
                 asked, answered = past[turn]
                 history += [Message("user", asked), Message("assistant", answered)]
                 continue
-            prompt, history_text, passages = await self._build_prompt(
-                job, [*history, Message("user", question)], last=last
-            )
-            evidence += [Document(id=_passage_name(passage), text=passage.text) for passage in passages]
+            prompt = await self._build_prompt(job, [*history, Message("user", question)], last=last)
+            evidence += [Document(id=_passage_name(passage), text=passage.text) for passage in prompt.passages]
             line = known.get(turn)
             if line is None or line.answer is None:
                 base = AnswerLine(
@@ -524,26 +476,24 @@ class _Room:
                     attempt=0 if line is None else line.attempt + 1,
                     question=question,
                     is_last=last,
-                    retrieved=tuple(_passage_name(passage) for passage in passages),
+                    retrieved=tuple(_passage_name(passage) for passage in prompt.passages),
+                    history=prompt.history,
                 )
                 own_guard = guard if setting.guards(last=last) else None
-                line = await self._answer(job, base, prompt, own_guard, evidence)
+                line = await self._answer(job, base, prompt.messages, own_guard, evidence)
                 self.lines.append(line)
             if line.answer is None:
                 if (line.failure or "").startswith(UNREACHED):
                     raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
                 return
-            history += [Message("user", history_text), Message("assistant", line.answer)]
+            history += [Message("user", prompt.question), Message("assistant", line.answer)]
 
     def _questions(self, job: DialogueJob) -> list[str]:
         own = [job.item.single] if job.setting.history == "single" else list(job.item.questions)
         return [unrelated(self.dialogues.questions.items, job.item, "drift").single, *own] if job.setting.drift else own
 
-    async def _build_prompt(
-        self, job: DialogueJob, messages: Sequence[Message], *, last: bool
-    ) -> tuple[list[Message], str, Sequence[Passage]]:
-        """The prompt of a turn, its user message in the history of later turns, and the passages."""
-        setting = job.setting
+    async def _build_prompt(self, job: DialogueJob, messages: Sequence[Message], *, last: bool) -> _Prompt:
+        setting, left = job.setting, None
         *history, question = messages
         passages: Sequence[Passage] = ()
         if setting.retrieves(last=last):
@@ -552,12 +502,14 @@ class _Room:
         prompt = with_passages(question.content, [passage.text for passage in passages])
         shown = [*history, Message("user", prompt)]
         if last and setting.budget is not None:
-            shown = cut(shown, setting.budget)
+            shown = cut(shown, setting.budget, self.dialogues.counter.count)
+            texts = [message.content for message in shown[:-1] if message.role != "system"]
+            left = len(texts), sum(map(self.dialogues.counter.count, texts))
         if last and setting.concat:
             shown = concatenate(shown)
         if last and setting.mitigate == "simple":
             shown = simple(shown)
-        return shown, prompt if setting.rag == "last@code" else question.content, passages
+        return _Prompt(shown, prompt if setting.rag == "last@code" else question.content, passages, left)
 
     async def _answer(
         self,
@@ -570,7 +522,7 @@ class _Room:
         started = time.monotonic()
         how = job.setting.mitigate if base.is_last else None
         if guard is None:
-            update = _line_fields(await _respond(job.assistant, messages, how))
+            update = _line_fields(await self._respond(job, messages, how))
         else:
             update = await self._answer_guarded(guard, job, messages, how, evidence)
         return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
@@ -584,7 +536,7 @@ class _Room:
 
         async def agent(asked: Sequence[Mapping[str, str]]) -> str:
             shown = TypeAdapter(list[Message]).validate_python(asked)
-            drafts.append(_line_fields(await _respond(job.assistant, shown, how)))
+            drafts.append(_line_fields(await self._respond(job, shown, how)))
             if drafts[-1]["failure"] is not None:
                 raise _Unanswered
             return str(drafts[-1]["answer"])
@@ -608,37 +560,49 @@ class _Room:
             "guard_calls": reports[-1].usage.calls,
         }
 
+    async def _respond(self, job: DialogueJob, messages: Sequence[Message], how: str | None) -> AssistantReply:
+        """The assistant's answer, with the requests of a mitigation before and after it."""
+        if how in ("summarize", "select"):
+            context = await self._ask(job, refining_history(messages, how))
+            if context.failure is not None:
+                return context
+            answer = await self._ask(job, with_context(messages, without_thoughts(context.text)[0]))
+            return replace(answer, calls=answer.calls + context.calls)
+        answer = await self._ask(job, messages)
+        if how != "self-refine" or answer.failure is not None:
+            return answer
+        first = without_thoughts(answer.text)[0]
+        review = await self._ask(job, review_request(messages, first))
+        if review.failure is not None:
+            return review
+        again = await self._ask(job, refine_request(messages, first, without_thoughts(review.text)[0]))
+        return replace(again, calls=answer.calls + review.calls + again.calls)
+
+    async def _ask(self, job: DialogueJob, messages: Sequence[Message]) -> AssistantReply:
+        try:
+            reply = await job.assistant.answer(messages)
+        except BudgetError:
+            raise
+        except JudgeError as exc:
+            return AssistantReply("", failure=f"{UNREACHED}: {exc}")
+        dropped = reply.finish == "length" and self.dialogues.cut == "drop"
+        return replace(reply, failure=CUT_OFF) if dropped else reply
+
+
+class _Prompt(NamedTuple):
+    """The prompt of a turn, its question as later turns have it in their history, and the passages.
+
+    `history`: messages and tokens that a budget left.
+    """
+
+    messages: list[Message]
+    question: str
+    passages: Sequence[Passage]
+    history: tuple[int, int] | None
+
 
 def _passage_name(passage: Passage) -> str:
     return passage.source_id if passage.span is None else f"{passage.source_id}:{passage.span.start}-{passage.span.end}"
-
-
-async def _respond(assistant: Assistant, messages: Sequence[Message], how: str | None) -> AssistantReply:
-    """The assistant's answer, with the requests of a mitigation before and after it."""
-    if how in ("summarize", "select"):
-        context = await _ask(assistant, refining_history(messages, how))
-        if context.failure is not None:
-            return context
-        answer = await _ask(assistant, with_context(messages, without_thoughts(context.text)[0]))
-        return replace(answer, calls=answer.calls + context.calls)
-    answer = await _ask(assistant, messages)
-    if how != "self-refine" or answer.failure is not None:
-        return answer
-    first = without_thoughts(answer.text)[0]
-    review = await _ask(assistant, review_request(messages, first))
-    if review.failure is not None:
-        return review
-    again = await _ask(assistant, refine_request(messages, first, without_thoughts(review.text)[0]))
-    return replace(again, calls=answer.calls + review.calls + again.calls)
-
-
-async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantReply:
-    try:
-        return await assistant.answer(messages)
-    except BudgetError:
-        raise
-    except JudgeError as exc:
-        return AssistantReply("", failure=f"{UNREACHED}: {exc}")
 
 
 def _line_fields(reply: AssistantReply) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from vista_guard._extras import require
@@ -137,31 +137,118 @@ def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
     return causal_model(model_folder(name, "model"), device)
 
 
+@dataclass(frozen=True)
+class RenderedDialogue:
+    """A dialogue as the model reads it, and where its parts begin: the context at 0, then question and answer, up to the end."""
+
+    text: str
+    question: int
+    answer: int
+
+
+def render(tokenizer: Any, messages: Sequence[Message], answer: str) -> RenderedDialogue:
+    """Writes a dialogue by the tokenizer's chat template, else with plain speakers, and finds its parts by their offsets.
+
+    The whole dialogue is written at once, answer included, since templates write a turn differently at the end than within
+    (empty thoughts), and move the system prompt. What stands between the parts is learnt from the same dialogue with marks in
+    place of the texts. The question begins with the template's words that open its turn.
+
+    Raises:
+        InputError: the template refuses the dialogue, leaves a message out, moves one behind the question, or changes its text.
+    """
+    chat = [*messages, Message("assistant", answer)]
+    marks = [f"vistaguard{number:04}mark" for number in range(len(chat))]
+    marked = _as_text(tokenizer, [Message(one.role, mark) for one, mark in zip(chat, marks, strict=True)])
+    places = [_place(marked, mark, one.role) for one, mark in zip(chat, marks, strict=True)]
+    spoken = [number for number, one in enumerate(chat) if one.role != "system"]
+    question, before = len(chat) - 2, [number for number in spoken if number < len(chat) - 2]
+    if [places[number] for number in spoken] != sorted(places[number] for number in spoken) or max(places) != places[
+        -1
+    ]:
+        raise InputError("the chat template moves a message behind the one that follows it: its parts cannot be found")
+    text = _as_text(tokenizer, chat)
+    starts, ends = _align(marked, marks, places, text, [one.content for one in chat])
+    first = max((ends[number] for number in before), default=0)
+    if not before and messages[0].role == "system" and ends[0] < starts[question]:
+        first = ends[0]
+    # What closes the answer's turn closes the turn before the question, too.
+    closing = marked[places[-1] + len(marks[-1]) :] if before or first else ""
+    between = zip(text[first : starts[question]], closing, strict=False)
+    first += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], between))
+    return RenderedDialogue(text[: ends[-1]], first, starts[-1])
+
+
+def _place(marked: str, mark: str, role: str) -> int:
+    if marked.count(mark) != 1:
+        raise InputError(
+            f"the chat template writes a message of the {role} {marked.count(mark)} times, not once: its parts cannot be found"
+        )
+    return marked.index(mark)
+
+
+def _align(
+    marked: str, marks: Sequence[str], places: Sequence[int], text: str, contents: Sequence[str]
+) -> tuple[list[int], list[int]]:
+    """First and last character of each message in the text, which has the words between marks, and trims at most."""
+    starts, ends = [0] * len(marks), [0] * len(marks)
+    order = sorted(range(len(marks)), key=lambda number: places[number])
+    between = [*(places[number] for number in order[1:]), len(marked)]
+    at = places[order[0]]
+    fits = text.startswith(marked[:at])
+    for number, end in zip(order, between, strict=True):
+        content, follows = contents[number], marked[places[number] + len(marks[number]) : end]
+        written = (content, content.strip(), content.lstrip(), content.rstrip())
+        shown = next((one for one in written if text.startswith(one + follows, at)), None)
+        if not fits or shown is None:
+            raise InputError("the chat template changes the text of a message: its parts cannot be found")
+        starts[number], ends[number] = at, at + len(shown)
+        at += len(shown) + len(follows)
+    if at != len(text):
+        raise InputError("the chat template writes more after these texts than after others: its parts cannot be found")
+    return starts, ends
+
+
 def dialogue_tokens(
     tokenizer: Any, messages: Sequence[Message], answer: str
 ) -> tuple[list[int], DialogueParts, list[Span], list[str]]:
     """Tokenizes a dialogue: ids, parts, each token's place in the answer (negative before it), and its text.
 
-    `messages` are the history and the last question, formatted by the tokenizer's chat template, else with plain speakers.
+    `messages` are the history and the last question; `render` writes them. A token over two parts is of the later one.
+
+    Raises:
+        ConfigError: the tokenizer gives no offsets.
+        InputError: the parts cannot be found in what the chat template writes.
     """
-    before = _as_text(tokenizer, messages[:-1], asks=False) if len(messages) > 1 else ""
-    prompt = _as_text(tokenizer, messages, asks=True)
-    encoded = tokenizer(prompt + answer, return_offsets_mapping=True, add_special_tokens=False)
-    places = [(start - len(prompt), end - len(prompt)) for start, end in encoded["offset_mapping"]]
-    first = sum(start < 0 for start, _ in places)
-    context = sum(start + len(prompt) < len(before) for start, _ in places) if prompt.startswith(before) else 0
+    shown = render(tokenizer, messages, answer)
+    try:
+        encoded = tokenizer(shown.text, return_offsets_mapping=True, add_special_tokens=False)
+    except NotImplementedError as exc:
+        raise ConfigError(
+            f"{type(tokenizer).__name__} gives no offsets; take a model with a fast tokenizer (tokenizer.json)"
+        ) from exc
+    offsets = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
+    context, first = (
+        next((place for place, (_, end) in enumerate(offsets) if end > boundary), len(offsets))
+        for boundary in (shown.question, shown.answer)
+    )
     ids = [int(token_id) for token_id in encoded["input_ids"]]
-    starts = [*(start + len(prompt) for start, _ in places), len(prompt) + len(answer)]
-    texts = [(prompt + answer)[start:end] for start, end in pairwise(starts)]
+    starts = [*(start for start, _ in offsets), len(shown.text)]
+    texts = [shown.text[start:end] for start, end in pairwise(starts)]
+    trimmed = len(answer) - len(answer.lstrip()) if shown.text[shown.answer :] != answer else 0
+    places = [(start - shown.answer + trimmed, end - shown.answer + trimmed) for start, end in offsets]
     return ids, DialogueParts((0, context), (context, first), (first, len(ids))), places, texts
 
 
-def _as_text(tokenizer: Any, messages: Sequence[Message], *, asks: bool) -> str:
-    if getattr(tokenizer, "chat_template", None):
-        chat = [{"role": message.role, "content": message.content} for message in messages]
-        return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=asks))
-    text = "".join(f"{message.role.capitalize()}: {message.content}\n\n" for message in messages)
-    return f"{text}Assistant: " if asks else text
+def _as_text(tokenizer: Any, messages: Sequence[Message]) -> str:
+    if not getattr(tokenizer, "chat_template", None):
+        return "".join(f"{message.role.capitalize()}: {message.content}\n\n" for message in messages)
+    from jinja2 import TemplateError
+
+    chat = [{"role": message.role, "content": message.content} for message in messages]
+    try:
+        return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=False))
+    except (TemplateError, TypeError, ValueError) as exc:
+        raise InputError(f"the model's chat template refuses this dialogue: {exc}") from exc
 
 
 def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span]) -> list[Span]:
@@ -177,7 +264,7 @@ def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span])
         if any(shared):
             chosen.add(sentences[shared.index(max(shared))])
     rows = [at for at, (start, end) in enumerate(places) if any(start < last and end > first for first, last in chosen)]
-    return [(at, at + 1) for at in rows if places[at][0] >= 0]
+    return [(at, at + 1) for at in rows if places[at][1] > 0]
 
 
 def heat_map(tokens: Sequence[str], importance: Importance) -> str:

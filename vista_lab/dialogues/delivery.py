@@ -2,13 +2,14 @@
 
 Pure: verdicts on the facts of a reference answer and on the statements of an answer in, figures out. Two things differ from what
 the paper defines, as its own tables do: S_f and S_h are means of each answer's own harmonic mean, with
-Eq. 2 and 3 beside them, and an answer without statements has P = S = 0, where the authors' code gives NaN.
+Eq. 2 and 3 beside them, and an answer without statements has P = S = 0, where the authors' code gives NaN. An abstention makes no
+statement: it has S = 0, no P and no D, and is counted beside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite
 from statistics import fmean, harmonic_mean
@@ -51,26 +52,36 @@ class JudgedAnswer:
         tokens: length of the answer, T(a); at least 0.
         facts: a verdict on each fact of the reference, held against the answer.
         statements: a verdict on each statement of the answer, held against the reference.
+        abstains: True if it refuses, or is the guard's own message, and states nothing.
     """
 
     id: str
     tokens: int
     facts: tuple[PairFinding, ...]
     statements: tuple[PairFinding, ...]
+    abstains: bool = False
+
+    @property
+    def judged(self) -> bool:
+        """True if every pair is judged."""
+        return all(pair.judged for pair in (*self.facts, *self.statements))
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """Figures of one answer. Shares lie in [0, 1]; tokens a fact are above 0, infinite where there is no such fact."""
+    """Figures of one answer. Shares lie in [0, 1]; tokens a fact are above 0, infinite where there is no such fact.
+
+    An abstention has neither precision nor costs: None.
+    """
 
     id: str
     r_f: float
     """Factual recall: facts that the answer entails."""
-    p_f: float
+    p_f: float | None
     """Factual precision: statements that the reference entails."""
     r_m: float
     """Misrepresentation rate: facts that the answer contradicts."""
-    p_fc: float
+    p_fc: float | None
     """False claim rate: statements that the reference contradicts."""
     tokens: int
     told: int
@@ -79,29 +90,42 @@ class Delivery:
     """|F-|."""
 
     @property
+    def abstains(self) -> bool:
+        return self.p_f is None
+
+    @property
     def s_f(self) -> float:
         """Factual F1 of this answer."""
-        return harmonic_mean((self.p_f, self.r_f))
+        return _f1(self.p_f, self.r_f)
 
     @property
     def s_h(self) -> float:
         """Hallucination F1 of this answer."""
-        return harmonic_mean((self.p_fc, self.r_m))
+        return _f1(self.p_fc, self.r_m)
 
     @property
-    def d_f(self) -> float:
+    def d_f(self) -> float | None:
         """Tokens a fact that is told."""
-        return _tokens_a(self.tokens, self.told)
+        return self._tokens_a(self.told)
 
     @property
-    def d_h(self) -> float:
+    def d_h(self) -> float | None:
         """Tokens a fact that is contradicted."""
-        return _tokens_a(self.tokens, self.contradicted)
+        return self._tokens_a(self.contradicted)
 
     @property
-    def d_r(self) -> float:
+    def d_r(self) -> float | None:
         """Tokens over the share of facts that are told."""
-        return _tokens_a(self.tokens, self.r_f)
+        return self._tokens_a(self.r_f)
+
+    def _tokens_a(self, facts: float) -> float | None:
+        if self.abstains:
+            return None
+        return self.tokens / facts if facts else inf
+
+
+def _f1(precision: float | None, recall: float) -> float:
+    return 0.0 if precision is None else harmonic_mean((precision, recall))
 
 
 @dataclass(frozen=True)
@@ -112,6 +136,8 @@ class Cost:
         mean: Eq. 4, with the cohort's largest finite term where an answer has no such fact; None where no answer has one.
         filled: share of the terms that were filled in so, in [0, 1].
         pooled: tokens of all answers over all such facts, which no cohort's largest term moves; None where there is no such fact.
+
+    Abstentions have no term.
     """
 
     mean: float | None
@@ -124,19 +150,21 @@ class DeliveryFigures:
     """Figures of a cohort of answers: means over `answers`, all in [0, 1] but the costs.
 
     Attributes:
+        p_f, p_fc: without abstentions; None where all abstain.
         s_f, s_h: means of each answer's harmonic mean, as the paper's tables and the authors' code have them.
         s_f_of_means, s_h_of_means: Eq. 2 and 3: the harmonic mean of the means.
         answers: how many were judged and count here.
-        without_statements: answers among them that make no statement; their P and S are 0.
+        abstentions: answers among them that refuse, or are the guard's message: in R and S, but not in P and D.
+        without_statements: other answers that make no statement; their P and S are 0.
         unjudged: answers with a pair that the judge did not decide; they count in no mean.
         conflicts: pairs found both entailed and contradicted.
         bounds: least and largest S_f and S_h if the unjudged pairs went against or for the answer.
     """
 
     r_f: float
-    p_f: float
+    p_f: float | None
     r_m: float
-    p_fc: float
+    p_fc: float | None
     s_f: float
     s_h: float
     s_f_of_means: float
@@ -145,6 +173,7 @@ class DeliveryFigures:
     d_h: Cost
     d_r: Cost
     answers: int
+    abstentions: int
     without_statements: int
     unjudged: int
     conflicts: int
@@ -172,7 +201,7 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
         raise InputError(f"item {answer.id!r} has no facts to hold its answer against")
     if answer.tokens < 0:
         raise InputError(f"the answer to item {answer.id!r} has {answer.tokens} tokens")
-    if not all(pair.judged for pair in (*answer.facts, *answer.statements)):
+    if not answer.judged:
         raise InputError(f"item {answer.id!r} has unjudged pairs; judge them, or take figures(), which counts them")
     told, contradicted = _counts(answer.facts, reading)
     carried, false = _counts(answer.statements, reading)
@@ -180,9 +209,9 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
     return Delivery(
         id=answer.id,
         r_f=told / len(answer.facts),
-        p_f=carried / statements if statements else 0.0,
+        p_f=None if answer.abstains else carried / statements if statements else 0.0,
         r_m=contradicted / len(answer.facts),
-        p_fc=false / statements if statements else 0.0,
+        p_fc=None if answer.abstains else false / statements if statements else 0.0,
         tokens=answer.tokens,
         told=told,
         contradicted=contradicted,
@@ -195,37 +224,42 @@ def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.
     Raises:
         InputError: no answer is judged whole, or one cannot be held against facts.
     """
-    judged = [answer for answer in answers if all(pair.judged for pair in (*answer.facts, *answer.statements))]
+    judged = [answer for answer in answers if answer.judged]
     if not judged:
         raise InputError(f"none of {len(answers)} answers is judged whole: there is nothing to take a mean of")
     deliveries = [delivery(answer, reading) for answer in judged]
-    means = {
-        name: fmean(getattr(answer, name) for answer in deliveries)
-        for name in ("r_f", "p_f", "r_m", "p_fc", "s_f", "s_h")
-    }
+    r_f, r_m = fmean(answer.r_f for answer in deliveries), fmean(answer.r_m for answer in deliveries)
+    p_f, p_fc = _mean([answer.p_f for answer in deliveries]), _mean([answer.p_fc for answer in deliveries])
     return DeliveryFigures(
-        **means,
-        s_f_of_means=harmonic_mean((means["p_f"], means["r_f"])),
-        s_h_of_means=harmonic_mean((means["p_fc"], means["r_m"])),
+        r_f=r_f,
+        p_f=p_f,
+        r_m=r_m,
+        p_fc=p_fc,
+        s_f=fmean(answer.s_f for answer in deliveries),
+        s_h=fmean(answer.s_h for answer in deliveries),
+        s_f_of_means=_f1(p_f, r_f),
+        s_h_of_means=_f1(p_fc, r_m),
         d_f=_cost(deliveries, lambda answer: answer.d_f, lambda answer: answer.told),
         d_h=_cost(deliveries, lambda answer: answer.d_h, lambda answer: answer.contradicted),
         d_r=_cost(deliveries, lambda answer: answer.d_r, lambda answer: answer.r_f),
         answers=len(judged),
-        without_statements=sum(not answer.statements for answer in judged),
+        abstentions=sum(answer.abstains for answer in judged),
+        without_statements=sum(not answer.statements and not answer.abstains for answer in judged),
         unjudged=len(answers) - len(judged),
         conflicts=sum(pair.in_conflict for answer in judged for pair in (*answer.facts, *answer.statements)),
         bounds=_bounds(answers, reading),
     )
 
 
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
 def _counts(pairs: Sequence[PairFinding], reading: PairReading) -> tuple[int, int]:
     """Numbers of entailed and of contradicted pairs."""
     counted = [pair for pair in pairs if reading is PairReading.CODE or not pair.in_conflict]
     return sum(bool(pair.entails) for pair in counted), sum(bool(pair.contradicts) for pair in counted)
-
-
-def _tokens_a(tokens: int, facts: float) -> float:
-    return tokens / facts if facts else inf
 
 
 def filled(terms: Sequence[float]) -> list[float]:
@@ -240,15 +274,16 @@ def filled(terms: Sequence[float]) -> list[float]:
 
 
 def _cost(
-    deliveries: Sequence[Delivery], term: Callable[[Delivery], float], facts: Callable[[Delivery], float]
+    deliveries: Sequence[Delivery], term: Callable[[Delivery], float | None], facts: Callable[[Delivery], float]
 ) -> Cost:
-    terms = [term(answer) for answer in deliveries]
+    counted = [(answer, value) for answer in deliveries if (value := term(answer)) is not None]
+    terms = [value for _, value in counted]
     filled_terms = filled(terms)
-    total_facts = sum(map(facts, deliveries))
+    total_facts = sum(facts(answer) for answer, _ in counted)
     return Cost(
-        mean=fmean(filled_terms) if isfinite(filled_terms[0]) else None,
-        filled=1 - sum(map(isfinite, terms)) / len(terms),
-        pooled=sum(answer.tokens for answer in deliveries) / total_facts if total_facts else None,
+        mean=fmean(filled_terms) if filled_terms and isfinite(filled_terms[0]) else None,
+        filled=1 - sum(map(isfinite, terms)) / len(terms) if terms else 0.0,
+        pooled=sum(answer.tokens for answer, _ in counted) / total_facts if total_facts else None,
     )
 
 
@@ -270,9 +305,7 @@ def _with_verdicts(answer: JudgedAnswer, entails: bool, contradicts: bool) -> Ju
             contradicts if pair.contradicts is None else pair.contradicts,
         )
 
-    return JudgedAnswer(
-        answer.id, answer.tokens, tuple(map(decide, answer.facts)), tuple(map(decide, answer.statements))
-    )
+    return replace(answer, facts=tuple(map(decide, answer.facts)), statements=tuple(map(decide, answer.statements)))
 
 
 def smape(first: Sequence[float], second: Sequence[float]) -> float:

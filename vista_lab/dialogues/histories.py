@@ -9,9 +9,9 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.judges.model import Message
 from vista_guard.types import Role
-from vista_lab.dialogues.asking import AssistantReply, Past, read_dialogue_manifest
+from vista_lab.dialogues.asking import AssistantReply, Past
 from vista_lab.dialogues.questions import QuestionItem
-from vista_lab.dialogues.records import read_answers
+from vista_lab.dialogues.records import read_answers, read_dialogue_manifest
 from vista_lab.logs.formats import LoggedConversation
 from vista_lab.runs.plan import of_log
 

@@ -30,7 +30,8 @@ from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
 from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
-from vista_lab.dialogues.asking import read_dialogue_manifest, without_thoughts
+from vista_lab.dialogues.abstaining import statements_of
+from vista_lab.dialogues.asking import without_thoughts
 from vista_lab.dialogues.questions import QuestionItem
 from vista_lab.dialogues.records import (
     JUDGEMENT_LINES,
@@ -44,6 +45,7 @@ from vista_lab.dialogues.records import (
     StatementsLine,
     group_of,
     last_answer,
+    read_dialogue_manifest,
     read_dialogues,
     read_lines,
 )
@@ -361,20 +363,22 @@ class _Room:
             self.statements.append(statements_line)
         done = {(one.direction, one.index) for one in self._judged(answer) if one.failure is None}
         attempts = Counter((one.direction, one.index) for one in self._judged(answer))
-        await self._judge_direction("fact", item.facts, answer.answer or "", answer, done, attempts)
+        facts = dict(enumerate(item.facts))
+        await self._judge_direction("fact", facts, answer.answer or "", answer, done, attempts)
         if item.answer and statements_line is not None and statements_line.failure is None:
-            await self._judge_direction("statement", statements_line.statements, item.answer, answer, done, attempts)
+            stated = statements_of(answer, statements_line.statements)
+            await self._judge_direction("statement", stated, item.answer, answer, done, attempts)
 
     async def _judge_direction(
         self,
         direction: Direction,
-        claims: Sequence[str],
+        claims: Mapping[int, str],
         premise: str,
         answer: AnswerLine,
         done: set[tuple[Direction, int]],
         attempts: Counter[tuple[Direction, int]],
     ) -> None:
-        left = [index for index in range(len(claims)) if (direction, index) not in done]
+        left = [index for index in claims if (direction, index) not in done]
         if not left:
             return
         for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
@@ -393,7 +397,9 @@ class _Room:
     async def _decompose(self, answer: AnswerLine) -> StatementsLine:
         tries, name = len(self._tries(answer)), self.decomposer.info.name
         base = StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
-        turn = Turn(role=Role.ASSISTANT, text=answer.answer or "")
+        if not answer.said:
+            return base  # all of it is the guard's message
+        turn = Turn(role=Role.ASSISTANT, text=answer.said)
         try:
             claims = await self.decomposer.decompose(turn, (Turn(role=Role.USER, text=answer.question),))
         except BudgetError:

@@ -1,15 +1,18 @@
 """Noise in the turn before the last one: right and unrelated, wrong and unrelated, or wrong and related.
 
-Source: KnowMT-Bench, §4.3 and Fig. 9. Only items count whose question a model answers well alone: S_f of .6 at least, and nothing
-contradicted. Of their history in a baseline run the last turn is replaced, nothing else. An error counts once a judge, or people,
-say that it contradicts the reference answer: an edit may leave it true.
+Source: KnowMT-Bench, §4.3 and Fig. 9: only the content of the previous turn changes. All of it is the model's own: its previous
+turn with an error in it, or the previous turn of another item, as it was and with an error. Only items count whose question the
+model answers well alone (S_f of .6 at least, nothing contradicted), and whose history tells no fact of the reference. An error
+counts once a judge, or people, say that it contradicts what the model said: an edit may leave it true.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -25,16 +28,20 @@ from vista_lab.dialogues.settings import NOISES
 
 MASTERED = 0.6
 """S_f from which an item counts as known (§4.3)."""
+_WORD = re.compile(r"\w+")
 
 
 class WrongAnswer(BaseModel):
-    """A reference answer with an error in it: a line of `noise.jsonl`, and an item for the form `knowmt_pairs`."""
+    """A model's answer before the last question, with an error: a line of `noise.jsonl`, an item of the form `knowmt_pairs`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
+    """Item and model."""
+    model: str
+    item: str
     premise: str
-    """The reference answer."""
+    """The answer as the model gave it."""
     claim: str
     """The sentences that are wrong."""
     answer: str
@@ -50,15 +57,79 @@ def mastered_items(cohort: Cohort) -> frozenset[str]:
     return frozenset(score.id for score in scores if score.s_f >= MASTERED and score.s_h == 0)
 
 
-async def wrong_answers(
-    items: Sequence[QuestionItem], judge: PairJudge, given: Mapping[str, str] | None = None, seed: int = 0
-) -> list[WrongAnswer]:
-    """Falsified reference answers, each with the judge's verdict; items that no edit fits are left out.
+def tells_a_fact(item: QuestionItem, text: str) -> bool:
+    """True if a fact of the item's reference stands in a text, word for word.
+
+    Examples:
+        >>> tells_a_fact(QuestionItem("a", (), "", facts=("It closes at six.",)), "Note: it closes at  six, always.")
+        True
+    """
+    words = _plain(text)
+    return any(_plain(fact) in words for fact in item.facts)
+
+
+def _plain(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+@dataclass(frozen=True)
+class OwnTurns:
+    """A model's own turns before the last question, of the items that noise can be put into.
+
+    Attributes:
+        turns: by item, of those that the model knows.
+        telling: known items that are left out, since their history tells a fact of the reference or asks its question.
+    """
+
+    model: str
+    items: Sequence[QuestionItem]
+    turns: Mapping[str, Past]
+    telling: tuple[str, ...]
+
+    @property
+    def previous(self) -> Mapping[str, str]:
+        """The model's answer to the question before the last, by item."""
+        return {name: turns[-1][1] for name, turns in self.turns.items()}
+
+
+def own_turns(
+    model: str, items: Sequence[QuestionItem], known: frozenset[str], history: Mapping[str, Past]
+) -> OwnTurns:
+    """The turns that noise can be put into.
 
     Args:
-        items: of a set; those without a reference answer are left out.
-        judge: compares the changed sentences with the reference answer.
-        given: wrong answers by item, from people or a model; None makes them by rule.
+        model: whose turns they are.
+        items: of the set.
+        known: items that the model answers well alone.
+        history: the model's turns in the baseline, by item.
+    """
+    turns, telling = {}, []
+    for item in items:
+        before = len(item.questions) - 1
+        own = tuple(history.get(item.id, ()))[:before]
+        if item.id not in known or before < 1 or len(own) < before:
+            continue
+        asked = {_plain(question) for question in item.questions[:-1]}
+        if _plain(item.questions[-1]) in asked or any(tells_a_fact(item, said) for _, said in own):
+            telling.append(item.id)
+        else:
+            turns[item.id] = own
+    return OwnTurns(model, [item for item in items if item.id in turns], turns, tuple(telling))
+
+
+Given = Mapping[tuple[str, str], str]
+"""Wrong answers by model (empty: any) and item."""
+
+
+async def wrong_answers(
+    own: OwnTurns, judge: PairJudge, given: Given | None = None, seed: int = 0
+) -> list[WrongAnswer]:
+    """The model's previous answers with an error in each, and the judge's verdict on it; those that no edit fits are left out.
+
+    Args:
+        own: the model's turns.
+        judge: compares the changed sentences with the model's answer.
+        given: wrong answers from people or a model; None makes them by rule.
         seed: random seed of the edits.
 
     Raises:
@@ -66,16 +137,18 @@ async def wrong_answers(
         BudgetError, JudgeError: the judge gave no verdicts.
     """
     answers = []
-    for item in items:
-        wrong = _falsify(item.answer, seed) if given is None else given.get(item.id)
-        changed = _changed_sentences(wrong, item.answer) if wrong else []
+    for name, right in own.previous.items():
+        wrong = _falsify(right, seed) if given is None else given.get((own.model, name), given.get(("", name)))
+        changed = _changed_sentences(wrong, right) if wrong else []
         if not wrong or not changed:
             continue
-        verdicts = await judge.judge(item.answer, changed)
+        verdicts = await judge.judge(right, changed)
         answers.append(
             WrongAnswer(
-                id=item.id,
-                premise=item.answer,
+                id=f"{name} {own.model}",
+                model=own.model,
+                item=name,
+                premise=right,
                 claim=" ".join(changed),
                 answer=wrong,
                 confirmed=any(verdict.contradicts and not verdict.entails for verdict in verdicts),
@@ -100,21 +173,27 @@ def _changed_sentences(wrong: str, right: str) -> list[str]:
     return [text for span in sentence_spans(wrong) if (text := wrong[span.start : span.end]) not in originals]
 
 
-def read_wrong(path: Path) -> dict[str, str]:
-    """Wrong answers by item: JSON lines of `id` and `answer`, such as a `noise.jsonl`.
+def read_wrong(path: Path) -> Given:
+    """Wrong answers: JSON lines of `id`, an item's, `answer` and, of one of several models, `model`; or a `noise.jsonl`.
 
     Raises:
         InputError: the file cannot be read, or a line lacks one of them; names it.
     """
-    answers: dict[str, str] = {}
+    answers: dict[tuple[str, str], str] = {}
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            row = json.loads(line) if line.strip() else None
-            if row is not None and not (
-                isinstance(row, dict) and all(isinstance(row.get(k), str) for k in ("id", "answer"))
-            ):
+            if not line.strip():
+                continue
+            row = json.loads(line)
+            fields = (
+                [row.get("model", ""), row.get("item", row.get("id")), row.get("answer")]
+                if isinstance(row, dict)
+                else []
+            )
+            if not fields or not all(isinstance(value, str) for value in fields):
                 raise InputError(f"{path}, line {number} lacks id or answer; give wrong answers as {{id, answer}}")
-            answers |= {row["id"]: row["answer"]} if row else {}
+            model, item, answer = fields
+            answers[model, item] = answer
     except (OSError, ValueError) as exc:
         raise InputError(f"{path} cannot be read: {exc}; give JSON lines of id and answer") from exc
     return answers
@@ -151,31 +230,30 @@ def fingerprint(errors: Sequence[WrongAnswer], baseline: Mapping[str, Mapping[st
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def noisy_histories(
-    items: Sequence[QuestionItem], known: frozenset[str], history: Mapping[str, Past], errors: Sequence[WrongAnswer]
-) -> dict[str, dict[str, Past]]:
-    """Turns before the last by kind of noise and item, of items that the model knows and whose own answer has an error.
+def noisy_histories(own: OwnTurns, errors: Sequence[WrongAnswer]) -> dict[str, dict[str, Past]]:
+    """Turns before the last by kind of noise and item; only the turn before the last question differs from the model's own.
+
+    No turn tells a fact of the item's reference. Items without another one to take an unrelated turn from are left out.
 
     Args:
-        items: of the set.
-        known: items that the model answers well alone.
-        history: the model's turns in the baseline, by item.
-        errors: only confirmed ones are used.
+        own: the model's turns.
+        errors: those of this model that are confirmed are used.
     """
-    wrong = {error.id: error.answer for error in errors if error.confirmed}
-    pool = [item for item in items if item.id in wrong]
+    wrong = {error.item: error.answer for error in errors if error.confirmed and error.model == own.model}
+    pool = [item for item in own.items if item.id in wrong]
     histories: dict[str, dict[str, Past]] = {kind: {} for kind in NOISES}
     for item in pool:
-        before = len(item.questions) - 1
-        own = history.get(item.id, ())
-        if item.id not in known or before < 1 or len(own) < before or len(pool) < 2:
+        others = [other for other in pool if not tells_a_fact(item, f"{own.previous[other.id]}\n{wrong[other.id]}")]
+        if item not in others or len(others) < 2:
             continue
-        other = unrelated(pool, item, "noise")
+        *earlier, (asked, _) = own.turns[item.id]
+        other = unrelated(others, item, "noise")
+        elsewhere, said = own.turns[other.id][-1]
         turns = {
-            "irrelevant": (other.single, other.answer),
-            "irrelevant-error": (other.single, wrong[other.id]),
-            "relevant-error": (item.questions[-2], wrong[item.id]),
+            "irrelevant": (elsewhere, said),
+            "irrelevant-error": (elsewhere, wrong[other.id]),
+            "relevant-error": (asked, wrong[item.id]),
         }
         for kind, turn in turns.items():
-            histories[kind][item.id] = (*own[: before - 1], turn)
+            histories[kind][item.id] = (*earlier, turn)
     return histories

@@ -20,6 +20,10 @@ TESTED = {15: ("S_f", S_F, -1), 16: ("S_h", S_H, 1), 17: ("D_f", D_F, 1), 18: ("
 """Tables of tests: figure, its place in Table 12, and the direction that is expected."""
 FIGURE_4 = 4
 """Stands for the table's number of what Figure 4 and its text print."""
+SAME_MODEL = {3: "Qwen-2.5-7B", 4: "Qwen-2.5-32B", 19: "QwQ-32B", 20: "Qwen-2.5-7B"}
+"""Tables of one model in several settings, of S_f, S_h, D_f and D_h; `single` and `multi` are in Table 12, too."""
+FOUR = (("S_f", S_F), ("S_h", S_H), ("D_f", D_F), ("D_h", D_H))
+STARS = {"***": Decimal("0.001"), "**": Decimal("0.01"), "*": Decimal("0.05")}
 
 
 def printed(name: str) -> Mapping[str, Any]:
@@ -44,10 +48,74 @@ def check_all() -> Verdict:
         0
     """
     require("the checks on KnowMT-Bench's figures", "scipy", extra="evaluation")
-    checks = (changes, equations, relations, rankings, other_judges, weighted, naturalness, tests, summary)
+    checks = (
+        *(sizes, by_domain, settings, strategies, changes, equations, relations, rankings, other_judges, weighted),
+        *(impartial, naturalness, tests, summary),
+    )
     # One reason may be about many figures of a table.
     known = [{**entry, "what": what} for entry in table("knowmt")["known"] for what in entry["figures"]]
     return verdict((check for part in checks for check in part()), known)
+
+
+def sizes() -> Iterator[Check]:
+    """§3.1 and Table 1: the items of all sources, and the share of those of several domains."""
+    text = printed("text")
+    yield count(1, "items of all sources", text["items"], sum(text["sources"]))
+    several = sum(text["domains"].values()) - text["items"]
+    yield figure(1, "items of several domains, percent", text["several_domains"], 100 * several / text["items"])
+
+
+def by_domain() -> Iterator[Check]:
+    """Table 2: means of all items, by finance and by medicine, and Table 12's; the shares of the domains are the text's."""
+    text = printed("text")
+    for setting in ("single", "multi"):
+        rows = {domain: row[setting] for domain, row in printed("table02")["Qwen-2.5-7B"].items()}
+        for place, (name, column) in enumerate(FOUR[:2]):
+            means = []
+            for domain in ("finance", "medicine"):
+                share = Decimal(text["domains"][domain]) / text["items"]
+                means.append(share * rows[domain][place] + (1 - share) * rows[f"not {domain}"][place])
+            what = f"Qwen-2.5-7B, {setting}, {name}"
+            half = Decimal("0.01")  # of two figures that round to .005
+            fits = abs(means[0] - means[1]) <= half
+            yield Check(2, f"{what} by finance and by medicine", f"{means[0]:.2f}", f"{means[1]:.2f}", fits)
+            yield figure(
+                2, f"{what} as in Table 12", printed("table12")[setting]["Qwen-2.5-7B"][column], float(means[0])
+            )
+
+
+def settings() -> Iterator[Check]:
+    """Tables 3, 4, 19 and 20: the rows without the change are Table 12's."""
+    for number, model in SAME_MODEL.items():
+        rows = printed(f"table{number:02}")
+        for setting in ("single", "multi"):
+            row = rows.get(setting) or rows[f"{setting}, 1,024 tokens"]
+            for value, (name, place) in zip(row, FOUR, strict=True):
+                other = Decimal(printed("table12")[setting][model][place])
+                what = f"{model}, {setting}, {name} as in Table 12"
+                yield Check(number, what, f"{value}", f"{other}", agrees(other, float(value)))
+
+
+def strategies() -> Iterator[Check]:
+    """§5, App. H.5 and H.8: the best of several settings, and what the text says of them."""
+    rag, refined, longer, drift = (printed(f"table{number:02}") for number in (3, 4, 19, 20))
+    for name, place, best in (("S_f", 0, max), ("S_h", 1, min), ("D_f", 2, min)):
+        values = {setting: row[place] for setting, row in rag.items() if setting.startswith("multi+")}
+        found = next(setting for setting, value in values.items() if value == best(values.values()))
+        yield Check(3, f"best {name} of several turns", "multi+rag=rounds", found, found == "multi+rag=rounds")
+    values = {setting: row[0] for setting, row in refined.items()}
+    found = max(values, key=lambda setting: values[setting])
+    yield Check(4, "best S_f", "multi+mitigate=select", found, found == "multi+mitigate=select")
+    for setting in ("single", "multi"):
+        short, long = (longer[f"{setting}, {most} tokens"] for most in ("1,024", "2,048"))
+        yield _rises(19, f"{setting}, S_f with fewer tokens", long[0], short[0])
+        yield _rises(19, f"{setting}, D_f with more tokens", short[2], long[2])
+    for place, name in enumerate(("S_f", "S_h")):
+        yield _rises(20, f"{name} with drift", drift["multi"][place], drift["multi+drift"][place])
+
+
+def _rises(number: int, what: str, before: Decimal, after: Decimal) -> Check:
+    return Check(number, f"{what} is higher", f"> {before}", f"{after}", after > before)
 
 
 def changes() -> Iterator[Check]:
@@ -151,6 +219,16 @@ def weighted() -> Iterator[Check]:
             yield _same(number, f"{name}, recall as accuracy", accuracy, recall)
 
 
+def impartial() -> Iterator[Check]:
+    """Tables 7b and 8: the mark `ns` from p of .01; one pair of the decomposer's is below .05."""
+    for number, name in ((7, "table07b"), (8, "table08")):
+        rows = printed(name)
+        for pair, (p, mark) in rows.items():
+            expected = "ns" if p >= printed("text")["least_p"] else ""
+            yield Check(number, f"{pair}, mark of p {p}", mark, expected, mark == expected)
+        yield count(number, "pairs below .05", int(number == 8), sum(p < STARS["*"] for p, _ in rows.values()))
+
+
 def naturalness() -> Iterator[Check]:
     """Table 11's means; Kruskal and Wallis' tests of Appendix D.3.2."""
     from scipy.stats import chi2
@@ -164,7 +242,7 @@ def naturalness() -> Iterator[Check]:
 def tests() -> Iterator[Check]:
     """Tables 15 to 18: differences of their own means, and the means beside Table 12's."""
     for number, (name, place, sign) in TESTED.items():
-        for model, (multi, single, difference, aligned, _) in printed(f"table{number}").items():
+        for model, (multi, single, difference, aligned, p, stars) in printed(f"table{number}").items():
             digits = -int(difference.as_tuple().exponent)
             slack = Decimal(1).scaleb(-digits) * Decimal("1.5")
             exact = multi - single
@@ -172,6 +250,10 @@ def tests() -> Iterator[Check]:
             yield Check(number, f"{model}, difference", f"{difference}", f"{exact}", fits)
             goes = sign * exact > 0 or exact == 0
             yield Check(number, f"{model}, aligned", f"{aligned}", f"{int(goes)}", bool(aligned) == goes or exact == 0)
+            fits = _stars(p - Decimal("0.005")) == stars or _stars(p + Decimal("0.005")) == stars or _stars(p) == stars
+            yield Check(number, f"{model}, stars of p {p}", stars, _stars(p), fits)
+            likely = bool(aligned) or p > Decimal("0.5")
+            yield Check(number, f"{model}, p of its direction", f"{p}", "above .5" if not aligned else "–", likely)
             for setting, value in (("multi", multi), ("single", single)):
                 other = Decimal(printed("table12")[setting][model][place])
                 expected = float(other) / 100 if number < 17 else float(other)
@@ -179,11 +261,15 @@ def tests() -> Iterator[Check]:
                 yield Check(number, f"{model}, {setting}, {name} as in Table 12", f"{value}", f"{other}", holds)
 
 
+def _stars(p: Decimal) -> str:
+    return next((mark for mark, limit in STARS.items() if p < limit), "")
+
+
 def summary() -> Iterator[Check]:
     """Table 14 from Tables 15 to 18."""
     for number, (name, _, _) in TESTED.items():
         rows = printed(f"table{number}").values()
-        pairs = [(bool(aligned), bool(significant)) for *_, aligned, significant in rows]
+        pairs = [(bool(aligned), bool(stars)) for *_, aligned, _, stars in rows]
         counts: Sequence[int] = printed("table14")[name]
         for kind, value in zip(((True, True), (True, False), (False, True), (False, False)), counts, strict=True):
             what = f"{'aligned' if kind[0] else 'opposite'}{' and significant' if kind[1] else ''}"

@@ -5,7 +5,7 @@ KnowMT-Bench describes them in §4.3, §5 and Appendix G without printing the pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vista_guard.judges.model import Message
 
@@ -50,24 +50,27 @@ def concatenate(messages: Sequence[Message]) -> list[Message]:
     return [*system, Message("user", _CONCAT.format(talk=talk_of(history), question=last.content))]
 
 
-def cut(messages: Sequence[Message], words: int) -> list[Message]:
-    """Keeps the latest `words` words of the history; the system prompt and the last question stay whole.
+def cut(messages: Sequence[Message], tokens: int, count: Callable[[str], int]) -> list[Message]:
+    """Keeps the latest rounds of the history that fit into `tokens`; the system prompt and the last question stay.
+
+    A message is kept whole or not at all, and the history that is left never begins with the assistant's.
 
     Examples:
-        >>> [one.content for one in cut([Message("user", "a b"), Message("assistant", "c d e"), Message("user", "f")], 2)]
-        ['d e', 'f']
+        >>> talk = [Message("user", "a b"), Message("assistant", "c d e"), Message("user", "f"), Message("assistant", "g")]
+        >>> words = lambda text: len(text.split())
+        >>> [one.content for one in cut([*talk, Message("user", "h")], 5, words)]
+        ['f', 'g', 'h']
     """
     *history, last = messages
-    shown, remaining = [last], words
-    for message in reversed(history):
-        if message.role == "system":
-            shown.append(message)
-        elif remaining > 0:
-            tail = message.content.split()[-remaining:]
-            whole = len(tail) == len(message.content.split())
-            shown.append(message if whole else Message(message.role, " ".join(tail)))
-            remaining -= len(tail)
-    return shown[::-1]
+    talk = [message for message in history if message.role != "system"]
+    first, used = len(talk), 0
+    for place in reversed(range(len(talk))):
+        used += count(talk[place].content)
+        if used > tokens:
+            break
+        if talk[place].role != "assistant":
+            first = place
+    return [*(message for message in history if message.role == "system"), *talk[first:], last]
 
 
 def with_passages(question: str, passages: Sequence[str]) -> str:

@@ -1,23 +1,97 @@
-"""The lines of the three files of a run of dialogues. Every line names its answer: model, setting, sample, turn."""
+"""A run of dialogues on disk: its manifest, and the lines of its three files.
+
+Every line names its answer: model, setting, sample, turn.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vista_guard.errors import InputError
-from vista_guard.stores.line_file import LineKind
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.stores.line_file import ANOTHER_OUT, LineKind, refuse_differences, write_whole
+from vista_guard.types import Action
+from vista_lab.runs.folder import MANIFEST
 
 ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
 NOISE = "noise.jsonl"
 """Wrong answers for settings with `noise`, and who confirmed each."""
 
+
+class DialogueManifest(BaseModel):
+    """Settings of a run of dialogues. Only the same settings resume it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    made_by: str
+    kind: str = "dialogues"
+    questions: str
+    """Path of the question set, as given."""
+    questions_sha256: str
+    items: tuple[str, ...]
+    """Ids of the dialogues, in order."""
+    models: tuple[str, ...]
+    settings: tuple[str, ...]
+    system: Mapping[str, str]
+    """System prompts by model."""
+    parameters: Mapping[str, str]
+    """Request parameters of each chat model, as JSON."""
+    guarded_by: str = ""
+    """The judge of the guards; empty if no setting has one."""
+    references: str = ""
+    """`oracle`, or the SHA-256 of the file of references; empty for the set's own documents, or none."""
+    retrieval: str = ""
+    """Embedder, reranker and corpus of settings with `rag`; empty if none has it."""
+    noise: str = ""
+    """SHA-256 of the inserted turns in settings with `noise`."""
+    cut: str = "drop"
+    """`count`: an answer cut at the token limit counts as it is; `drop`: it is no answer."""
+    tokens: str = ""
+    """The counter of settings with `budget`; empty if none has one."""
+    left_out: Mapping[str, tuple[str, ...]] = {}
+    """Items left out of a setting, by its name, followed by the model if models differ: they have no documents to
+    retrieve, no history in the other run, or no noise."""
+    created: datetime
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Writes the manifest of a new run, or checks that an existing one has the same settings."""
+        place = path.parent / MANIFEST
+        if place.exists():
+            refuse_differences(path.parent, _fields(read_dialogue_manifest(path.parent)), _fields(self))
+        elif empty:
+            write_whole(place, self.model_dump_json(indent=2) + "\n")
+        else:
+            raise ConfigError(f"{path} has answers but no {MANIFEST} that says how they were asked for. {ANOTHER_OUT}")
+
+
+def _fields(manifest: DialogueManifest) -> dict[str, str]:
+    fields = manifest.model_dump(exclude={"made_by", "created", "questions"}, mode="json").items()
+    return {name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in fields}
+
+
+def read_dialogue_manifest(folder: Path) -> DialogueManifest:
+    """The manifest of a run. Raises InputError if the folder is not a run of dialogues."""
+    path = folder / MANIFEST
+    try:
+        return DialogueManifest.model_validate_json(path.read_bytes())
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}; give a folder of vista-guard knowmt run") from exc
+    except ValidationError as exc:
+        raise InputError(f"{path} is no manifest of vista-guard knowmt run: {exc.errors()[0]['msg']}") from exc
+
+
 Direction = Literal["fact", "statement"]
 """`fact`: a fact checked against the answer. `statement`: a statement of the answer checked against the reference."""
+
+
+CUT_OFF = "cut off at the token limit"
+"""The failure of a turn whose answer was cut, where cut answers are dropped."""
 
 
 class AnswerName(NamedTuple):
@@ -67,6 +141,7 @@ class AnswerLine(_Line):
     command retries."""
     thoughts: str = ""
     finish: str = "stop"
+    """The endpoint's reason for the end; `length`: cut at the token limit."""
     withheld: str | None = None
     """The assistant's first answer, if the guard delivered another text."""
     action: str | None = None
@@ -75,11 +150,23 @@ class AnswerLine(_Line):
     """The assistant's answers until one was delivered: a guard may ask it again."""
     retrieved: tuple[str, ...] = ()
     """Passages shown with the question: `DOCUMENT:FIRST-END`, in characters."""
+    history: tuple[int, int] | None = None
+    """Messages and tokens of the history that a budget left; None without a budget."""
     calls: int = 1
     """Requests to the assistant at this turn: a guard may ask again, a mitigation asks before or after."""
     guard_calls: int = 0
     """Requests of the guard's judge at this turn."""
     seconds: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """What the assistant said in the answer; empty where the guard blocked it, so that all of it is the guard's message."""
+        return "" if self.action == Action.BLOCK else self.answer or ""
+
+    @property
+    def cut(self) -> bool:
+        """True if the answer was cut at the token limit."""
+        return self.answer is not None and self.finish == "length"
 
 
 class StatementsLine(_Line):

@@ -21,9 +21,8 @@ from vista_guard.stores.entries import best_rows, query_vector, reads_of
 from vista_guard.types import Document, Passage
 from vista_lab.dialogues.questions import QuestionItem
 from vista_lab.dialogues.reranking import Reranker, WordReranker
+from vista_lab.dialogues.settings import ORACLE
 
-ORACLE = "oracle"
-"""Uses the reference answers as documents: the best that retrieval could give."""
 NEAREST, KEPT = 15, 5
 MAX_CHARS, OVERLAP = 2048, 512
 """About the paper's 512 and 128 tokens."""

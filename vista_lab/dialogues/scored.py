@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import re
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vista_guard.errors import ConfigError, InputError
-from vista_lab.dialogues.asking import DialogueManifest, read_dialogue_manifest
+from vista_guard.errors import InputError
+from vista_lab.dialogues.abstaining import is_abstention, statements_of
 from vista_lab.dialogues.delivery import JudgedAnswer, PairFinding
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet, read_questions
 from vista_lab.dialogues.records import (
@@ -25,91 +19,15 @@ from vista_lab.dialogues.records import (
     STATEMENTS,
     STATEMENTS_LINES,
     AnswerLine,
+    DialogueManifest,
     JudgementLine,
     last_answer,
+    read_dialogue_manifest,
     read_dialogues,
     read_lines,
 )
-from vista_lab.dialogues.retrieving import ORACLE
-
-O200K = "o200k_base"
-"""The paper's tokenizer."""
-WORDS = "words"
-"""Words and punctuation marks: needs no table, and gives fewer tokens than `o200k_base`."""
-_CACHE = "TIKTOKEN_CACHE_DIR"
-_CACHED_AS = hashlib.sha1(b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken").hexdigest()
-"""Name of the table in tiktoken's cache: a hash of its address."""
-_PIECE = re.compile(r"\w+|[^\w\s]")
-
-
-@dataclass(frozen=True)
-class TokenCounter:
-    """Counts the tokens of answers. Runs with different counters don't share a table."""
-
-    name: str
-    count: Callable[[str], int]
-
-
-def token_counter(name: str | None = None) -> TokenCounter:
-    """A counter of tokens.
-
-    Args:
-        name: `o200k_base` (tiktoken fetches its table once), the path of the table `o200k_base.tiktoken`, or `words`. None:
-            `o200k_base` if its table is in tiktoken's cache, else `words`.
-
-    Raises:
-        ConfigError: the counter is unknown, or its table cannot be loaded.
-
-    Examples:
-        >>> token_counter("words").count("It closes at six, not seven.")
-        8
-    """
-    if name is None:
-        name = O200K if _is_cached() else WORDS
-    if name == WORDS:
-        return TokenCounter(WORDS, lambda text: len(_PIECE.findall(text)))
-    if name == O200K:
-        return _o200k()
-    path = Path(name)
-    if not path.is_file():
-        raise ConfigError(f"tokens {name!r} are unknown; give {O200K}, {WORDS} or the path of {O200K}.tiktoken")
-    with tempfile.TemporaryDirectory() as folder, _cache_at(Path(folder)):
-        shutil.copy(path, Path(folder) / _CACHED_AS)
-        return _o200k()
-
-
-def _is_cached() -> bool:
-    """True if tiktoken has its table without the network."""
-    folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
-    place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
-    return (place / _CACHED_AS).is_file()
-
-
-@contextmanager
-def _cache_at(folder: Path) -> Iterator[None]:
-    """Lets tiktoken read its table from the folder; its own reader checks the hash."""
-    before = os.environ.get(_CACHE)
-    os.environ[_CACHE] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop(_CACHE)
-        if before is not None:
-            os.environ[_CACHE] = before
-
-
-def _o200k() -> TokenCounter:
-    try:
-        import tiktoken
-
-        encoding = tiktoken.get_encoding(O200K)
-    except ImportError as exc:
-        raise ConfigError(f"tokens {O200K} need tiktoken: install the extra evaluation, or take {WORDS}") from exc
-    except Exception as exc:  # of the network, of a broken table
-        raise ConfigError(
-            f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
-        ) from exc
-    return TokenCounter(O200K, lambda text: len(encoding.encode(text, disallowed_special=())))
+from vista_lab.dialogues.settings import ORACLE
+from vista_lab.dialogues.tokens import TokenCounter
 
 
 @dataclass(frozen=True)
@@ -140,13 +58,17 @@ class Cohort:
     bare: int
     items: Mapping[str, QuestionItem]
     statements: Mapping[str, tuple[str, ...]]
-    """Statements of each decomposed answer, by item."""
+    """Statements of each decomposed answer, by item; without refusals."""
     guarded_by: str = ""
     """The judge of the guard; empty without a guard."""
     oracle: bool = False
     """True if retrieval used the reference answers: the best that it could give."""
     most_tokens: int = 0
     """Token limit of the model's answers; 0 for an assistant without one."""
+    cut: str = "drop"
+    """`count` or `drop`: what the run did with an answer cut at that limit."""
+    budgeted_by: str = ""
+    """The counter of a budget's tokens; empty where no setting of the run has one."""
 
     @property
     def judged_by(self) -> tuple[str, str, str, str]:
@@ -156,7 +78,7 @@ class Cohort:
     @cached_property
     def by_id(self) -> Mapping[str, JudgedAnswer]:
         """Fully judged answers, by item."""
-        return {one.id: one for one in self.answers if all(pair.judged for pair in (*one.facts, *one.statements))}
+        return {one.id: one for one in self.answers if one.judged}
 
     @property
     def withheld(self) -> frozenset[str]:
@@ -271,19 +193,21 @@ class _Reader:
             bare=len(lines) - len(scored),
             items=self.items,
             statements={
-                name: texts
-                for name in lines
+                name: tuple(statements_of(line, texts).values())
+                for name, line in lines.items()
                 if (texts := self.statements.get(((model, setting, name), decomposer))) is not None
             },
             oracle="rag=" in setting and self.manifest.references == ORACLE,
             guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
+            cut=self.manifest.cut,
+            budgeted_by=self.manifest.tokens,
             most_tokens=json.loads(self.manifest.parameters.get(model, "{}")).get("max_output_tokens") or 0,
         )
 
     def _judged(self, line: AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:
         facts = self.judgements.get((place, "", judge), {})
         statements = self.judgements.get((place, decomposer, judge), {})
-        texts = self.statements.get((place, decomposer))
+        texts = self.statements.get((place, decomposer)) if line.said else ()
         return JudgedAnswer(
             id=line.sample,
             tokens=self.counter.count(line.answer or ""),
@@ -291,7 +215,8 @@ class _Reader:
             # An answer that was not decomposed counts as unjudged, not as silent.
             statements=(_verdict(None),)
             if texts is None
-            else tuple(_verdict(statements.get(("statement", index))) for index in range(len(texts))),
+            else tuple(_verdict(statements.get(("statement", index))) for index in statements_of(line, texts)),
+            abstains=texts is not None and is_abstention(line, texts),
         )
 
 

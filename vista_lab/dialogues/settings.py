@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from vista_guard.errors import ConfigError
 
+ORACLE = "oracle"
+"""References that use the reference answers as documents: the best that retrieval could give."""
 RAG = ("base", "last", "rounds", "all", "last@code")
 """Turns with retrieval, and its query (Table 3). `last@code` follows the authors' code: at every turn, with the sent prompts
 as history."""
@@ -19,8 +21,10 @@ MITIGATIONS = ("simple", "summarize", "select", "self-refine")
 NOISES = ("irrelevant", "irrelevant-error", "relevant-error")
 """Replacements of the turn before the last (Fig. 9)."""
 GUARDED = ("history", "final")
-BUDGETS = (64, 128, 256, 512, 1024)
-"""Words of history at the last turn in the preset; the paper gives its own budgets only in a figure (Fig. 6)."""
+BUDGETS = (256, 512, 1024, 2048)
+"""Tokens of history at the last turn in the preset; the paper gives its own budgets only in a figure (Fig. 6)."""
+CUTS = ("count", "drop")
+"""An answer cut at the token limit counts as it is (App. G), or is no answer."""
 PAPER = (
     "single", "multi", "multi+concat", "single+drift", "multi+drift", "single+rag=base",
     *(f"multi+rag={one}" for one in RAG[:4]), *(f"multi+mitigate={one}" for one in MITIGATIONS),
@@ -55,9 +59,9 @@ class DialogueSetting:
         drift: asks a question of another domain first (Table 20).
         swap: folder of a run whose answers are the history; only the last question is asked (Fig. 8).
         static: a log whose answers are the history, in the same way.
-        noise: one of `NOISES`: the history of a baseline run, with another turn before the last question.
+        noise: one of `NOISES`: the model's history in a baseline run, with another turn before the last question.
         concat: puts the history and the last question into one message (Fig. 7).
-        budget: words of history at the last turn, the latest ones; None: all (Fig. 6).
+        budget: most tokens of history at the last turn: its latest whole rounds; None: all (Fig. 6).
         rag: one of `RAG`; None: no documents.
         mitigate: one of `MITIGATIONS`, at the last turn.
         guard: policy of the guard before the assistant; its delivered text becomes history and is scored.
@@ -137,7 +141,7 @@ def read_setting(name: str) -> DialogueSetting:
     _check_value(name, "guard=POLICY@", place or None, GUARDED)
     budget = options.get("budget")
     if budget is not None and not (budget.isdigit() and int(budget) > 0):
-        raise ConfigError(f"setting {name!r} has budget={budget}; give a number of words above 0")
+        raise ConfigError(f"setting {name!r} has budget={budget}; give a number of tokens above 0")
     setting = DialogueSetting(
         history,
         drift="drift" in options,

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from vista_guard.errors import InputError
+from vista_lab.dialogues.abstaining import statements_of
 from vista_lab.dialogues.delivery import smape
 from vista_lab.dialogues.judging import PairJudge, PairVerdict, scored_answers
 from vista_lab.dialogues.questions import QuestionItem
@@ -197,7 +198,8 @@ def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: in
     for answer, statements in _draw(folder, answers, rng):
         item = known[answer.sample]
         pairs += [(answer.answer or "", fact, answer.model) for fact in item.facts]
-        pairs += [(item.answer, text, answer.model) for text in statements if item.answer]
+        stated = statements_of(answer, statements).values()
+        pairs += [(item.answer, text, answer.model) for text in stated if item.answer]
     rng.shuffle(pairs)
     return [
         {"id": f"p{number:05}", "premise": premise, "claim": claim, "model": model}
@@ -216,7 +218,7 @@ def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]
         row = {
             "id": f"a{number:04}",
             "question": answer.question,
-            "answer": answer.answer or "",
+            "answer": answer.said,
             "statements": numbered,
         }
         rows.append({**row, "model": answer.model, "count": str(len(statements))})
@@ -260,7 +262,7 @@ def _draw(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine
     statements = {line.name: line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None}
     groups: dict[tuple[str, str], list[AnswerLine]] = {}
     for answer in scored_answers(folder):
-        if answer.name not in statements:
+        if answer.name not in statements or not answer.said:
             continue
         groups.setdefault((answer.model, answer.setting), []).append(answer)
     if not groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 from tests.lab.dialogues.runs import HARBOUR, TOWER, Scripted, hold
 from vista_guard.errors import BudgetError, ConfigError, JudgeError
 from vista_guard.judges.model import Message
-from vista_lab.dialogues.asking import REPORTS, AssistantReply, FunctionAssistant, without_thoughts
-from vista_lab.dialogues.records import ANSWERS, AnswerLine, read_answers
+from vista_lab.dialogues.asking import REPORTS, AssistantReply, Dialogues, FunctionAssistant, ask, without_thoughts
+from vista_lab.dialogues.questions import QuestionSet
+from vista_lab.dialogues.records import ANSWERS, CUT_OFF, AnswerLine, read_answers, read_dialogue_manifest
 from vista_lab.dialogues.settings import PAPER, read_setting
 
 
@@ -95,6 +97,42 @@ def test_after_a_turn_without_an_answer_no_later_turn_is_asked(tmp_path: Path, f
     ]  # fmt: skip
 
 
+def test_an_answer_that_is_cut_is_dropped_or_counts_as_it_is(tmp_path: Path) -> None:
+    def script(messages: Sequence[Message]) -> AssistantReply:
+        thought = "<think>First the height, then" if messages[-1].content == TOWER.single else "Yes, from"
+        return AssistantReply(thought, "length")
+
+    held = hold(tmp_path / "drop", Scripted(script), "multi", items=[TOWER])
+    assert (held.whole, dict(held.reasons)) == (0, {CUT_OFF: 1})  # the second turn is not asked
+    dialogues = Dialogues(
+        QuestionSet("own", "0" * 64, (TOWER,)),
+        Path("own.jsonl"),
+        [Scripted(script)],
+        [read_setting("multi")],
+        cut="count",
+    )
+    held = asyncio.run(ask(dialogues, tmp_path / "count"))
+    assert held.complete
+    lines = list(read_answers(tmp_path / "count"))
+    assert [(line.answer, line.cut) for line in lines] == [("Yes, from", True), ("<think>First the height, then", True)]
+    assert read_dialogue_manifest(tmp_path / "drop").cut == "drop"
+    with pytest.raises(ConfigError, match="cut"):
+        asyncio.run(ask(dialogues, tmp_path / "drop"))
+
+
+def test_a_mitigation_whose_summary_is_cut(tmp_path: Path) -> None:
+    def script(messages: Sequence[Message]) -> AssistantReply:
+        return AssistantReply("The tower is", "length") if "Sum up" in messages[0].content else AssistantReply("Yes.")
+
+    held = hold(tmp_path / "drop", Scripted(script), "multi+mitigate=summarize", items=[TOWER])
+    assert dict(held.reasons) == {CUT_OFF: 1}
+    run = Dialogues(
+        QuestionSet("own", "0" * 64, (TOWER,)), Path("own.jsonl"), [Scripted(script)],
+        [read_setting("multi+mitigate=summarize")], cut="count",
+    )  # fmt: skip
+    assert asyncio.run(ask(run, tmp_path / "count")).complete
+
+
 def test_a_dead_endpoint_stops_the_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
     items = [HARBOUR, TOWER] + [TOWER.__class__(f"t{n}", ("Open?",), "Open?") for n in range(20)]
     held = hold(tmp_path, Scripted(lambda _: JudgeError("no route")), "single", items=items)
@@ -149,6 +187,7 @@ def test_what_the_guard_delivers_becomes_history_and_is_scored(tmp_path: Path) -
     assert last.withheld == "It cost two million."
     assert last.answer is not None
     assert "two million" not in last.answer
+    assert last.said == ""  # all of it is the guard's message
     reports = (tmp_path / REPORTS).read_text("utf-8").splitlines()
     assert len(reports) == 3
     assert '"BLOCK"' in reports[-1]

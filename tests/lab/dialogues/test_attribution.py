@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 from typer.testing import CliRunner
 
@@ -20,6 +23,7 @@ from vista_lab.dialogues.attribution import (
     dialogue_tokens,
     heat_map,
     load_local,
+    render,
     useful_spans,
 )
 from vista_lab.dialogues.judging import judge_dialogues
@@ -42,24 +46,26 @@ def _model(attention: str = "eager") -> Any:
     return transformers.LlamaForCausalLM(config).eval()
 
 
-def _directly(model: Any, rows: list[int], sign: float = 1.0) -> list[float]:
+def _directly(
+    model: Any, rows: list[int], sign: float = 1.0, ids: Sequence[int] = IDS, answer: tuple[int, int] = (8, 12)
+) -> list[float]:
     import torch
 
-    tokens = torch.tensor([IDS])
+    tokens, heads = torch.tensor([list(ids)]), model.config.num_attention_heads
     out = model(input_ids=tokens, output_attentions=True)
     for weights in out.attentions:
         weights.retain_grad()
-    sum(torch.log_softmax(out.logits[0, t - 1], -1)[IDS[t]] for t in range(8, 12)).backward()
+    sum(torch.log_softmax(out.logits[0, t - 1], -1)[ids[t]] for t in range(*answer)).backward()
     return [
         sign
         * sum(
             float(w[0, h, t, j].detach() * w.grad[0, h, t, j].sign())
             for w in out.attentions
-            for h in range(2)
+            for h in range(heads)
             for t in rows
         )
-        / (4 * len(rows))
-        for j in range(12)
+        / (len(out.attentions) * heads * len(rows))
+        for j in range(len(ids))
     ]
 
 
@@ -71,6 +77,199 @@ def test_equals_direct_autograd_and_no_mutant_sign(useful: Any, rows: list[int])
     assert found.tokens == pytest.approx(expected, abs=1e-6)
     assert found.tokens != pytest.approx(_directly(model, rows, sign=-1.0), abs=1e-3)
     assert found.context == pytest.approx(sum(expected[:5]) / 5, abs=1e-6)
+
+
+OPENS, CLOSES = "<|im_start|>", "<|im_end|>\n"
+TEMPLATES = {
+    # A default system prompt, turns in marks.
+    "qwen2.5": (
+        "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\nYou help.<|im_end|>\n' }}{% endif %}"
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
+    ),
+    # Empty thoughts before an answer behind the last question, and before no other.
+    "qwen3": (
+        "{% set seen = namespace(last=0) %}"
+        "{% for m in messages %}{% if m.role == 'user' %}{% set seen.last = loop.index0 %}{% endif %}{% endfor %}"
+        "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}"
+        "{% if m.role == 'assistant' and loop.index0 > seen.last %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+        "{{ m.content.split('</think>')[-1].lstrip('\n') + '<|im_end|>\n' }}{% endfor %}"
+    ),
+    # A beginning, headers, trimmed texts.
+    "llama": (
+        "{{ '<|begin_of_text|>' }}{% for m in messages %}{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\n\n' }}"
+        "{{ m.content | trim + '<|eot_id|>' }}{% endfor %}"
+    ),
+    # No system prompt, and the assistant by another name.
+    "gemma": (
+        "{{ '<bos>' }}{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+        "{% for m in messages %}{{ '<start_of_turn>' + ('model' if m.role == 'assistant' else m.role) + '\n' }}"
+        "{{ m.content | trim + '<end_of_turn>\n' }}{% endfor %}"
+    ),
+    # The system prompt stands in the last question, and speakers take turns.
+    "mistral": (
+        "{% set ns = namespace(turns=[], system='') %}{% for m in messages %}{% if m.role == 'system' %}"
+        "{% set ns.system = m.content + '\n\n' %}{% else %}{% set ns.turns = ns.turns + [m] %}{% endif %}{% endfor %}"
+        "{{ '<s>' }}{% for m in ns.turns %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+        "{{ raise_exception('Roles must alternate') }}{% endif %}{% if m.role == 'user' %}"
+        "{{ '[INST] ' + (ns.system if loop.revindex <= 2 else '') + m.content + '[/INST]' }}"
+        "{% else %}{{ ' ' + m.content + '</s>' }}{% endif %}{% endfor %}"
+    ),
+}
+"""Chat templates, rebuilt in little: each does what a family's template does to turns."""
+TALK = (Message("user", "Hello?"), Message("assistant", "Hello."), Message("user", "Name them."))
+WRITTEN = {
+    "qwen2.5": (
+        f"{OPENS}system\nYou help.{CLOSES}{OPENS}user\nHello?{CLOSES}{OPENS}assistant\nHello.{CLOSES}",
+        f"{OPENS}user\nName them.{CLOSES}{OPENS}assistant\n",
+    ),
+    "qwen3": (
+        f"{OPENS}user\nHello?{CLOSES}{OPENS}assistant\nHello.{CLOSES}",
+        f"{OPENS}user\nName them.{CLOSES}{OPENS}assistant\n<think>\n\n</think>\n\n",
+    ),
+    "llama": (
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHello?<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|>",
+        "<|start_header_id|>user<|end_header_id|>\n\nName them.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    ),
+    "gemma": (
+        "<bos><start_of_turn>user\nHello?<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n",
+        "<start_of_turn>user\nName them.<end_of_turn>\n<start_of_turn>model\n",
+    ),
+    "mistral": ("<s>[INST] Hello?[/INST] Hello.</s>", "[INST] Name them.[/INST] "),
+}
+"""Context and question of `TALK`, as each template writes them."""
+
+
+class Templated:
+    """A tokenizer of words and signs with a chat template, as transformers' tokenizers behave."""
+
+    pieces = r"\w+|[^\w\s]|\s"
+
+    def __init__(self, template: str) -> None:
+        environment = jinja2.Environment(autoescape=False)
+        environment.globals["raise_exception"] = self._refuse
+        self.chat_template, self._template = template, environment.from_string(template)
+
+    def _refuse(self, why: str) -> None:
+        raise jinja2.TemplateError(why)
+
+    def apply_chat_template(self, chat: list[dict[str, str]], tokenize: bool, add_generation_prompt: bool) -> str:
+        assert not tokenize
+        assert not add_generation_prompt
+        return self._template.render(messages=chat)
+
+    def __call__(self, text: str, return_offsets_mapping: bool, add_special_tokens: bool) -> dict[str, list[Any]]:
+        assert return_offsets_mapping
+        assert not add_special_tokens
+        pieces = list(re.finditer(self.pieces, text))
+        return {
+            "input_ids": [sum(map(ord, piece[0])) % 32 for piece in pieces],
+            "offset_mapping": [piece.span() for piece in pieces],
+        }
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_context_and_question_are_found_in_any_template(name: str) -> None:
+    ids, parts, places, texts = dialogue_tokens(Templated(TEMPLATES[name]), TALK, "One. Two.")
+    context, question = WRITTEN[name]
+    assert "".join(texts) == f"{context}{question}One. Two."
+    assert ["".join(texts[slice(*span)]) for span in (parts.context, parts.question, parts.answer)] == [
+        context, question, "One. Two."
+    ]  # fmt: skip
+    assert len(ids) == len(places) == len(texts)
+    assert "".join(texts[start] for start, _ in useful_spans("One. Two.", ["Two."], places)).strip() == "Two."
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_in_any_template_it_equals_direct_autograd(name: str) -> None:
+    model = _model()
+    ids, parts, places, _ = dialogue_tokens(Templated(TEMPLATES[name]), TALK, "One. Two.")
+    context, question = map(len, WRITTEN[name])
+    ends = [end + context + question for _, end in places]
+    answer = [at for at, end in enumerate(ends) if end > context + question]
+    useful = useful_spans("One. Two.", ["Two."], places)
+    for spans, rows in ((None, answer), (useful, [start for start, _ in useful])):
+        expected = _directly(model, rows, ids=ids, answer=(answer[0], len(ids)))
+        found = attribute(model, ids, parts, useful=spans)
+        assert found.tokens == pytest.approx(expected, abs=1e-6)
+        for mean, own in (
+            (found.context, [value for value, end in zip(expected, ends, strict=True) if end <= context]),
+            (found.question, [v for v, end in zip(expected, ends, strict=True) if context < end <= context + question]),
+            (found.answer, [expected[at] for at in answer]),
+        ):
+            assert mean == pytest.approx(sum(own) / len(own), abs=1e-6)
+
+
+def _parts(template: str, messages: Sequence[Message], answer: str = "One.") -> list[str]:
+    shown = render(Templated(template), messages, answer)
+    return [shown.text[: shown.question], shown.text[shown.question : shown.answer], shown.text[shown.answer :]]
+
+
+def test_a_system_prompt_is_context_wherever_the_template_puts_it() -> None:
+    system = Message("system", "Be brief.")
+    assert _parts(TEMPLATES["qwen3"], [system, *TALK])[0].startswith(f"{OPENS}system\nBe brief.{CLOSES}")
+    assert _parts(TEMPLATES["mistral"], [system, *TALK]) == [
+        "<s>[INST] Hello?[/INST] Hello.</s>", "[INST] Be brief.\n\nName them.[/INST] ", "One.",
+    ]  # fmt: skip
+    assert _parts(TEMPLATES["llama"], [system, TALK[0]])[0].endswith("Be brief.<|eot_id|>")
+
+
+def test_one_question_has_no_context() -> None:
+    for template in TEMPLATES.values():
+        assert _parts(template, TALK[:1])[0] == ""
+
+
+def test_texts_that_stand_twice_or_are_trimmed_are_found() -> None:
+    same = [Message("user", " user "), Message("assistant", "assistant"), Message("user", "user\n")]
+    assert _parts(TEMPLATES["llama"], same, "user") == [
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nuser<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\nassistant<|eot_id|>",
+        "<|start_header_id|>user<|end_header_id|>\n\nuser<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+        "user",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "messages"),
+    [
+        (TEMPLATES["gemma"], [Message("system", "Be brief."), *TALK]),
+        (TEMPLATES["mistral"], [*TALK[:2], TALK[1], TALK[2]]),
+        (TEMPLATES["qwen3"], [TALK[0], Message("assistant", "<think>Hm.</think>Hello."), TALK[2]]),
+        ("{% for m in messages[-2:] %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}", TALK),
+        ("{% for m in messages | reverse %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}", TALK),
+        ("{% for m in messages %}{{ m.role + ': ' + m.content + m.content }}{% endfor %}", TALK),
+        ("{% for m in messages %}{{ m.role + ': ' + m.content | upper + '\n' }}{% endfor %}", TALK),
+        (
+            "{% for m in messages %}{{ m.content }}{% endfor %}{{ messages | length + messages[0].content | length }}",
+            TALK,
+        ),
+        ("{{ messages[0].text + 1 }}", TALK),
+    ],
+)
+def test_a_template_in_which_the_parts_cannot_be_found_is_told(template: str, messages: list[Message]) -> None:
+    with pytest.raises(InputError, match="chat template"):
+        render(Templated(template), messages, "One.")
+
+
+def test_a_token_over_two_parts_is_of_the_later_one() -> None:
+    tokenizer = Templated(TEMPLATES["mistral"])
+    tokenizer.pieces = r"\s*\w+|[^\w\s]|\s"  # words take the space before them along
+    _, parts, places, texts = dialogue_tokens(tokenizer, TALK, "One. Two.")
+    assert "".join(texts[slice(*parts.question)]) == "[INST] Name them.[/INST]"
+    assert texts[slice(*parts.answer)] == [" One", ".", " Two", "."]
+    assert [texts[start] for start, _ in useful_spans("One. Two.", ["One."], places)] == [" One", "."]
+
+
+class Slow(Templated):
+    """A tokenizer without offsets."""
+
+    def __call__(self, text: str, return_offsets_mapping: bool, add_special_tokens: bool) -> dict[str, list[Any]]:
+        raise NotImplementedError
+
+
+def test_a_tokenizer_without_offsets_is_told() -> None:
+    with pytest.raises(ConfigError, match="Slow"):
+        dialogue_tokens(Slow(TEMPLATES["llama"]), TALK, "One.")
 
 
 def _saved(folder: Path) -> Path:

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from tests.pace import until
 from vista_guard.cli import app
-from vista_guard.testing import ReceivedRequest, ScriptedChatServer
+from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer
+from vista_lab.dialogues.records import read_dialogue_manifest
 
 ITEMS = [
     {"id": f"i{n}", "questions": ["Hello?", "Name them."], "answer": "One. Two.", "facts": ["One.", "Two."]}
@@ -95,6 +96,36 @@ def test_a_kill_in_each_stage_costs_one_call_at_most(tmp_path: Path) -> None:
         )  # the pairs of one direction of one answer are one piece of work
     for name in ("answers.jsonl", "statements.jsonl", "judgements.jsonl"):
         assert lines(whole / name) == lines(broken / name)
+
+
+def test_answers_cut_at_the_limit_are_dropped_or_counted_and_the_tables_say_so(tmp_path: Path) -> None:
+    path = str(questions(tmp_path))
+
+    def cut(request: ReceivedRequest) -> Answer:
+        long = len(request.body["messages"]) == 1 and "Name" in request.body["messages"][0]["content"]
+        return Answer("One. Two. And th", finish="length") if long else Answer("One.")
+
+    with ScriptedChatServer(cut) as server:
+        model = ["--model", f"openai:m@{server.base_url}", "--max-tokens", "64"]
+        dropped = CliRunner().invoke(app, ["knowmt", "run", path, *model, "--out", str(tmp_path / "drop")])
+        assert (dropped.exit_code, "4 of 8 dialogues" in dropped.output) == (1, True)
+        run("knowmt", "run", path, *model, "--cut", "count", "--out", str(tmp_path / "count"))
+        paper = CliRunner().invoke(
+            app, ["knowmt", "run", path, *model, "--preset", "paper", "--references", "oracle", "--limit", "2",
+                  "--tokens", "words", "--out", str(tmp_path / "paper")],
+        )  # fmt: skip
+        assert paper.exit_code == 0, paper.output
+    found = {name: read_dialogue_manifest(tmp_path / name) for name in ("drop", "count", "paper")}
+    assert {name: (one.cut, one.tokens) for name, one in found.items()} == {
+        "drop": ("drop", ""), "count": ("count", ""), "paper": ("count", "words")
+    }  # fmt: skip
+    for name in ("drop", "count"):
+        run("knowmt", "judge", str(tmp_path / name), "--decomposer", "sentence")
+    table = run("knowmt", "report", str(tmp_path / "drop"), str(tmp_path / "count"), "--tables", "12,14")
+    assert table.count("4 cut at 64 tokens, counted as they are") == 2
+    assert "4 cut at 64 tokens, dropped" not in table  # a setting without any answer has no row
+    assert "drop, " in table
+    assert "0 cut at 64 tokens, dropped" in table
 
 
 def test_a_limit_of_costs_needs_a_price(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_an_answer_without_statements_counts_and_is_counted(reference: dict[str,
     own = figures([*map(row, reference["samples"][:3]), row(case["sample"], "empty")])
     assert case["first_3_and_it"]["precision_fact"] == "nan"
     assert own.without_statements == 1
-    assert own.p_f == pytest.approx(sum(delivery(row(one)).p_f for one in reference["samples"][:3]) / 4)
+    assert own.p_f == pytest.approx(sum(delivery(row(one)).p_f or 0.0 for one in reference["samples"][:3]) / 4)
     assert own.r_f == pytest.approx(case["first_3_and_it"]["recall_fact"], abs=1e-9)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("openai")
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests.lab.dialogues.runs import HARBOUR, TOWER, BySentence, Literal, Scripted, hold
@@ -18,17 +20,36 @@ from vista_guard.cli import app
 from vista_guard.errors import InputError
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.dialogues.judging import judge_dialogues
-from vista_lab.dialogues.noise import apply_reviews, mastered_items, noisy_histories, read_wrong, wrong_answers
-from vista_lab.dialogues.questions import QuestionSet
-from vista_lab.dialogues.scored import read_cohorts, token_counter
+from vista_lab.dialogues.noise import (
+    OwnTurns,
+    apply_reviews,
+    mastered_items,
+    noisy_histories,
+    own_turns,
+    read_wrong,
+    wrong_answers,
+)
+from vista_lab.dialogues.questions import QuestionItem, QuestionSet
+from vista_lab.dialogues.scored import read_cohorts
+from vista_lab.dialogues.settings import NOISES
+from vista_lab.dialogues.tokens import token_counter
 
 ONE, TWO, THREE = HARBOUR.questions
-FERRY = replace(TOWER, id="ferry", domains=("travel",), answer="It sails at nine.", facts=("It sails at nine.",))
-WRONG = {
-    "harbour": "It cost two million. The city paid half.",
-    "tower": "It is 40 metres high.",
-    "ferry": "not: It sails at nine.",
+FERRY = replace(
+    TOWER, id="ferry", questions=("Who runs it?", "When does it sail?"), single="When does it sail?", domains=("travel",),
+    answer="It sails at nine.", facts=("It sails at nine.",),
+)  # fmt: skip
+OWN = {
+    "harbour": [(ONE, "In 1866."), (TWO, "The city paid. So did merchants."), (THREE, "Nine million.")],
+    "tower": [(TOWER.questions[0], "It is open. It is 40 metres high."), (TOWER.single, "40 metres.")],
+    "ferry": [(FERRY.questions[0], "Anna runs it."), (FERRY.single, "At nine.")],
 }
+WRONG = {
+    ("", "harbour"): "not: The city paid. So did merchants.",
+    ("m", "ferry"): "Otto runs it.",
+    ("another", "ferry"): "Of another model.",
+}
+ALL = frozenset(OWN)
 
 
 def test_items_that_a_model_answers_well_and_without_error_are_known(tmp_path: Path) -> None:
@@ -39,40 +60,79 @@ def test_items_that_a_model_answers_well_and_without_error_are_known(tmp_path: P
     assert mastered_items(cohort) == {"harbour"}
 
 
+def turns(known: frozenset[str] = ALL) -> OwnTurns:
+    return own_turns("m", [HARBOUR, TOWER, FERRY], known, OWN)
+
+
+def test_items_whose_history_tells_a_fact_have_no_noise() -> None:
+    found = turns()
+    assert found.telling == ("tower",)
+    assert found.previous == {"harbour": "The city paid. So did merchants.", "ferry": "Anna runs it."}
+    asked_before = replace(FERRY, questions=("When does it sail?", "When does it sail?"))
+    assert own_turns("m", [asked_before], ALL, OWN).telling == ("ferry",)
+    assert list(turns(frozenset({"ferry"})).previous) == ["ferry"]  # the others are not known
+    assert own_turns("m", [HARBOUR], ALL, {"harbour": OWN["harbour"][:1]}).previous == {}  # a turn has no answer
+
+
 async def test_an_error_counts_once_judge_or_people_say_so() -> None:
-    errors = await wrong_answers([HARBOUR, TOWER, FERRY], Literal(), WRONG)
-    assert [(one.id, one.claim, one.confirmed) for one in errors] == [
-        ("harbour", "It cost two million.", False),
-        ("ferry", "not: It sails at nine.", True),
-    ]  # the tower's is no error at all
-    people = apply_reviews(errors, {"harbour": True})
-    assert [(one.confirmed, one.by) for one in people] == [(True, "people"), (True, "literal")]
+    errors = await wrong_answers(turns(), Literal(), WRONG)
+    assert [(one.item, one.premise, one.claim, one.confirmed) for one in errors] == [
+        ("harbour", "The city paid. So did merchants.", "not: The city paid.", True),
+        ("ferry", "Anna runs it.", "Otto runs it.", False),
+    ]
+    people = apply_reviews(errors, {"ferry m": True})
+    assert [(one.confirmed, one.by) for one in people] == [(True, "literal"), (True, "people")]
 
 
-async def test_errors_are_made_by_rule_and_leave_the_rest_as_it_is() -> None:
+async def test_errors_are_made_by_rule_in_the_models_own_words() -> None:
     pytest.importorskip("lemminflect")
-    (error,) = await wrong_answers(
-        [replace(HARBOUR, answer="It cost 9 million in 1866. The city paid half.")], Literal()
-    )
-    assert error.answer.endswith("The city paid half.")
+    said = "The city and 12 merchants paid for it. That was usual."
+    own = own_turns("m", [HARBOUR], ALL, {"harbour": [OWN["harbour"][0], (TWO, said)]})
+    (error,) = await wrong_answers(own, Literal())
+    assert error.answer.endswith("That was usual.")
     assert error.claim in error.answer
-    assert error.claim not in error.premise
+    assert error.claim not in said
+    assert error.premise == said
 
 
-def test_only_the_turn_before_the_last_is_replaced() -> None:
-    own = {
-        "harbour": [(ONE, "In 1866."), (TWO, "The city."), (THREE, "Nine million.")],
-        "ferry": [(FERRY.questions[0], "Yes.")],
+def test_only_the_turn_before_the_last_is_replaced_by_words_of_the_models_own() -> None:
+    errors = apply_reviews(asyncio.run(wrong_answers(turns(), Literal(), WRONG)), {"ferry m": True})
+    found = noisy_histories(turns(), errors)
+    first, elsewhere = (ONE, "In 1866."), FERRY.questions[0]
+    assert {kind: own["harbour"] for kind, own in found.items()} == {
+        "irrelevant": (first, (elsewhere, "Anna runs it.")),
+        "irrelevant-error": (first, (elsewhere, "Otto runs it.")),
+        "relevant-error": (first, (TWO, "not: The city paid. So did merchants.")),
     }
-    errors = asyncio.run(wrong_answers([HARBOUR, TOWER, FERRY], Literal(), WRONG))
-    errors = apply_reviews(errors, {"harbour": True})
-    found = noisy_histories([HARBOUR, TOWER, FERRY], frozenset({"harbour", "tower"}), own, errors)
-    first = (ONE, "In 1866.")
-    assert found == {
-        "irrelevant": {"harbour": (first, (FERRY.single, "It sails at nine."))},
-        "irrelevant-error": {"harbour": (first, (FERRY.single, "not: It sails at nine."))},
-        "relevant-error": {"harbour": (first, (TWO, "It cost two million. The city paid half."))},
-    }
+    assert noisy_histories(turns(), errors[:1]) == {kind: {} for kind in NOISES}  # there is no unrelated turn
+    told = [error.model_copy(update={"answer": "It cost nine million, said  Otto."}) for error in errors[1:]]
+    assert "harbour" not in noisy_histories(turns(), [errors[0], *told])["irrelevant"]  # nor one that tells no fact
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_history_with_noise_tells_a_fact(data: st.DataObject) -> None:
+    """Whatever a model said and people made of it: no fact word for word, and nothing but the previous turn differs."""
+    facts = [f"Fact {number} is so." for number in range(6)]
+    texts = st.lists(
+        st.sampled_from([*facts, "fact 2  IS so, too.", "Filler.", "More filler."]), min_size=1, max_size=2
+    )
+    items, history, given_ = [], {}, {}
+    for number in range(4):
+        name = f"i{number}"
+        items.append(QuestionItem(name, ("A?", f"B{number}?", f"C{number}?"), f"C{number}?", facts=(facts[number],)))
+        history[name] = [(question, " ".join(data.draw(texts))) for question in items[-1].questions]
+        given_["", name] = " ".join(data.draw(texts))
+    own = own_turns("m", items, frozenset(history), history)
+    errors = asyncio.run(wrong_answers(own, Literal(), given_))
+    errors = apply_reviews(errors, {error.id: True for error in errors})
+    for by_item in noisy_histories(own, errors).values():
+        for name, turns_ in by_item.items():
+            (item,) = [one for one in items if one.id == name]
+            assert not any(
+                fact.casefold() in " ".join(said.casefold().split()) for fact in item.facts for _, said in turns_
+            )
+            assert list(turns_[:-1]) == history[name][:1]
 
 
 def test_wrong_answers_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -82,25 +142,28 @@ def test_wrong_answers_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         read_wrong(path)
 
 
-RIGHT = {"harbour": "It cost 9 million.", "ferry": "It sails at 9 on Sundays."}
+SAID = {
+    "What did it cost?": "It cost 9 million.",
+    "When does it sail?": "It sails at 9 on Sundays.",
+    "Who paid for it?": "The city paid 5 million.",
+    "Who runs it?": "The town runs the ferry since 1994.",
+}
 ITEMS = [
-    {"id": "harbour", "questions": ["Is it old?", "What did it cost?"], "domain": ["history"]},
-    {"id": "ferry", "questions": ["Is there a ferry?", "When does it sail?"], "domain": ["travel"]},
+    {"id": "harbour", "questions": ["Who paid for it?", "What did it cost?"], "domain": ["history"]},
+    {"id": "ferry", "questions": ["Who runs it?", "When does it sail?"], "domain": ["travel"]},
 ]
+OTHERWISE = {"harbour": "The city paid 7 million.", "ferry": "The town runs the ferry since 1971."}
 
 
 def test_the_command_shows_noise_and_writes_down_who_confirmed_it(tmp_path: Path) -> None:
-    rows = [{**item, "answer": RIGHT[str(item["id"])], "facts": [RIGHT[str(item["id"])]]} for item in ITEMS]
+    rows = [{**item, "answer": SAID[item["questions"][1]], "facts": [SAID[item["questions"][1]]]} for item in ITEMS]
     path = tmp_path / "set.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    (tmp_path / "wrong.jsonl").write_text(
-        '{"id": "harbour", "answer": "It cost 7 million."}\n{"id": "ferry", "answer": "It sails at 5 on Sundays."}\n',
-        "utf-8",
-    )
+    lines = [{"id": name, "answer": answer} for name, answer in OTHERWISE.items()]
+    (tmp_path / "wrong.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
     def script(request: ReceivedRequest) -> str:
-        asked = request.body["messages"][-1]["content"]
-        return {"What did it cost?": RIGHT["harbour"], "When does it sail?": RIGHT["ferry"]}.get(asked, "Yes.")
+        return SAID[request.body["messages"][-1]["content"]]
 
     def run(*arguments: str) -> tuple[int, str]:
         result = CliRunner().invoke(app, ["knowmt", *arguments])
@@ -108,7 +171,8 @@ def test_the_command_shows_noise_and_writes_down_who_confirmed_it(tmp_path: Path
 
     with ScriptedChatServer(script) as server:
         model = ["--model", f"openai:m@{server.base_url}"]
-        noise = [*model, "--setting", "multi+noise=relevant-error", "--errors", str(tmp_path / "wrong.jsonl")]
+        kinds = [part for kind in NOISES for part in ("--setting", f"multi+noise={kind}")]
+        noise = [*model, *kinds, "--errors", str(tmp_path / "wrong.jsonl")]
         base, noisy = str(tmp_path / "base"), str(tmp_path / "noisy")
         assert run("run", str(path), *noise, "--out", noisy)[0] == 2
         assert run("run", str(path), *model, "--out", base)[0] == 0
@@ -118,23 +182,34 @@ def test_the_command_shows_noise_and_writes_down_who_confirmed_it(tmp_path: Path
         server.reset()
         code, said = run("run", str(path), *noise, "--baseline", base, "--out", noisy)
         assert code == 0, said
-        assert "2 items are known, 2 of 2 errors are confirmed; 2 items have both" in said
+        assert "2 items are known, 0 of them" in said
+        assert "2 of 2 errors are confirmed; 2 items have noise" in said
         sent = sorted([one["content"] for one in request.body["messages"]] for request in server.requests)
-        assert sent == [
-            ["Is it old?", "It cost 7 million.", "What did it cost?"],
-            ["Is there a ferry?", "It sails at 5 on Sundays.", "When does it sail?"],
-        ]
+        assert sent == sorted(
+            [
+                ["Who runs it?", "The town runs the ferry since 1994.", "What did it cost?"],
+                ["Who runs it?", "The town runs the ferry since 1971.", "What did it cost?"],
+                ["Who paid for it?", "The city paid 7 million.", "What did it cost?"],
+                ["Who paid for it?", "The city paid 5 million.", "When does it sail?"],
+                ["Who paid for it?", "The city paid 7 million.", "When does it sail?"],
+                ["Who runs it?", "The town runs the ferry since 1971.", "When does it sail?"],
+            ]
+        )
         assert run("run", str(path), *noise, "--baseline", base, "--out", noisy)[0] == 0
-        assert len(server.requests) == 2
+        assert len(server.requests) == 6
+        stored = json.loads((Path(noisy) / "noise.jsonl").read_text("utf-8").splitlines()[0])
         people, other = tmp_path / "consensus.jsonl", tmp_path / "other.jsonl"
-        people.write_text('{"id": "harbour", "marks": {"label": "neutral"}}\n', "utf-8")
-        other.write_text('{"id": "harbour", "answer": "It cost 5 million."}\n', "utf-8")
+        people.write_text(json.dumps({"id": stored["id"], "marks": {"label": "neutral"}}) + "\n", "utf-8")
+        other.write_text('{"id": "harbour", "answer": "The city paid 3 million."}\n', "utf-8")
         for changed in (["--reviewed", str(people)], ["--errors", str(other)]):  # never the old noise in silence
             code, said = run("run", str(path), *noise, *changed, "--baseline", base, "--out", noisy)
             assert (code, "--out" in said) == (2, True)
-        assert len(server.requests) == 2
+        assert len(server.requests) == 6
     written = [json.loads(line) for line in (Path(noisy) / "noise.jsonl").read_text("utf-8").splitlines()]
-    assert [(one["claim"], one["confirmed"], one["by"]) for one in written] == [
-        ("It cost 7 million.", True, "verifier:shipped"),
-        ("It sails at 5 on Sundays.", True, "verifier:shipped"),
+    assert [(one["item"], one["claim"], one["confirmed"], one["by"]) for one in written] == [
+        ("harbour", "The city paid 7 million.", True, "verifier:shipped"),
+        ("ferry", "The town runs the ferry since 1971.", True, "verifier:shipped"),
     ]
+    assert read_wrong(Path(noisy) / "noise.jsonl") == {
+        (written[0]["model"], name): answer for name, answer in OTHERWISE.items()
+    }

@@ -152,7 +152,7 @@ def test_a_chat_model_is_shown_the_same_messages_over_http(tmp_path: Path) -> No
             "single",
             "multi",
             "multi+concat",
-            "multi+budget=3",
+            "multi+budget=6",
             system={assistant.name: "Be brief."},
         )
         sent = [[(one["role"], one["content"]) for one in request.body["messages"]] for request in server.requests]
@@ -163,7 +163,7 @@ def test_a_chat_model_is_shown_the_same_messages_over_http(tmp_path: Path) -> No
     third = [*second, ("assistant", "A4"), ("user", THREE)]
     talk = f"User: {ONE}\n\nAssistant: A2\n\nUser: {TWO}\n\nAssistant: A4"
     asked = [head, ("user", f"A conversation so far:\n\n{talk}\n\nThe user now asks:\n{THREE}")]
-    short = [head, ("user", "for it?"), ("assistant", "A4"), ("user", THREE)]
+    short = [head, ("user", TWO), ("assistant", "A4"), ("user", THREE)]
     assert sent == [[head, ("user", THREE)], first, second, third, first, second, asked, first, second, short]
     assert not [line.thoughts for line in read_answers(tmp_path) if line.thoughts]
 

@@ -19,9 +19,10 @@ from vista_lab.dialogues.delivery import PairReading
 from vista_lab.dialogues.judging import judge_dialogues
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet
 from vista_lab.dialogues.records import STATEMENTS
-from vista_lab.dialogues.scored import Cohort, read_cohorts, token_counter
+from vista_lab.dialogues.scored import Cohort, read_cohorts
 from vista_lab.dialogues.tables.answers import write_answers
 from vista_lab.dialogues.tables.papers import MEASURES, change, failures, losses, numbers, overlaps, sheets
+from vista_lab.dialogues.tokens import token_counter
 from vista_lab.tables.writers import markdown
 
 ITEMS = [

@@ -16,15 +16,16 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.model import Message
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Passage
-from vista_lab.dialogues.asking import AssistantReply, Dialogues, ask, read_dialogue_manifest
+from vista_lab.dialogues.asking import AssistantReply, Dialogues, ask
 from vista_lab.dialogues.histories import TranscriptAssistant, history_of, read_history, read_transcripts
 from vista_lab.dialogues.judging import judge_dialogues
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet
-from vista_lab.dialogues.records import read_answers
+from vista_lab.dialogues.records import read_answers, read_dialogue_manifest
 from vista_lab.dialogues.retrieving import PassageFinder, with_references
-from vista_lab.dialogues.scored import read_cohorts, token_counter
+from vista_lab.dialogues.scored import read_cohorts
 from vista_lab.dialogues.settings import read_setting
 from vista_lab.dialogues.tables.papers import sheets
+from vista_lab.dialogues.tokens import TokenCounter, token_counter
 
 ONE, TWO, THREE = HARBOUR.questions
 
@@ -83,11 +84,38 @@ def test_what_is_retrieved_and_shown(
     assert line.retrieved == (f"harbour-1:0-{len(HARBOUR.documents[0])}",)
 
 
-def test_a_budget_keeps_the_latest_words_of_the_history(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("budget", "kept", "counts"),
+    [
+        (5, [], (0, 0)),  # the last round has six tokens
+        (6, [TWO, "A3"], (2, 6)),
+        (12, [TWO, "A3"], (2, 6)),  # the answer before would fit, and is no beginning
+        (13, [ONE, "A1", TWO, "A3"], (4, 13)),
+    ],
+)
+def test_a_budget_keeps_the_latest_rounds_of_the_history(
+    tmp_path: Path, budget: int, kept: list[str], counts: tuple[int, int]
+) -> None:
     assistant = Scripted(echo)
-    hold(tmp_path, assistant, "multi+budget=4", items=[HARBOUR])
-    assert asked(assistant)[1] == [ONE, "A1", TWO]
-    assert asked(assistant)[-1] == ["paid for it?", "A3", THREE]
+    hold(tmp_path, assistant, f"multi+budget={budget}", items=[HARBOUR], system={"scripted": "Be brief."})
+    shown = [[one.content for one in messages if one.role != "system"] for messages in assistant.asked]
+    assert shown == [[ONE], [ONE, "A2", TWO], [*(text.replace("A1", "A2").replace("A3", "A4") for text in kept), THREE]]
+    assert all(messages[0] == Message("system", "Be brief.") for messages in assistant.asked)
+    assert [line.history for line in read_answers(tmp_path)] == [None, None, counts]
+    assert read_dialogue_manifest(tmp_path).tokens == "words"
+
+
+def test_a_budget_counts_with_the_declared_counter(tmp_path: Path) -> None:
+    assistant, letters = Scripted(echo), TokenCounter("letters", len)
+    dialogues = Dialogues(
+        QuestionSet("own", "0" * 64, (HARBOUR,)), Path("own.jsonl"), [assistant], [read_setting("multi+budget=18")],
+        counter=letters,
+    )  # fmt: skip
+    asyncio.run(ask(dialogues, tmp_path))
+    assert asked(assistant)[-1] == [TWO, "A3", THREE]
+    assert [line.history for line in read_answers(tmp_path)][-1] == (2, len(TWO) + 2)
+    with pytest.raises(ConfigError, match="tokens"):  # another counter is another run
+        asyncio.run(ask(replace(dialogues, counter=token_counter("words")), tmp_path))
 
 
 def test_mitigations_change_the_last_prompt_alone(tmp_path: Path) -> None:

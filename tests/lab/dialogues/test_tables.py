@@ -19,11 +19,12 @@ from vista_lab.dialogues.delivery import PairReading
 from vista_lab.dialogues.judging import PairVerdict, judge_dialogues
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet
 from vista_lab.dialogues.retrieving import PassageFinder
-from vista_lab.dialogues.scored import Cohort, read_cohorts, token_counter
+from vista_lab.dialogues.scored import Cohort, read_cohorts
 from vista_lab.dialogues.settings import read_setting
 from vista_lab.dialogues.tables.papers import numbers, sheets
 from vista_lab.dialogues.tables.pictures import draw
 from vista_lab.dialogues.tables.settings import EXPERIMENTS, comparisons
+from vista_lab.dialogues.tokens import token_counter
 from vista_lab.tables.writers import Sheet, latex, markdown, page
 
 FACTS = ("One.", "Two.", "Three.", "Four.")
@@ -35,7 +36,7 @@ ITEMS = tuple(
 SETTINGS = (
     "single",
     "multi",
-    "multi+budget=2",
+    "multi+budget=20",
     "multi+rag=base",
     "multi+mitigate=simple",
     "multi+drift",
@@ -91,7 +92,14 @@ def test_an_experiment_is_on_the_items_that_all_its_settings_have(found: list[Co
     ]
     assert [row[4].underlined for row in table.rows[:3]] == [False, False, True]
     assert [row[6].underlined for row in table.rows[:3]] == [False, False, True]
-    assert table.rule_before == {3}
+    assert table.rule_before == {3, 6}
+    assert [cell.text for cell in table.rows[6 + 5]] == [
+        "", "paper: Qwen-2.5-7B", "multi+rag=rounds", "–", "43.15", "–", "2.14", "–", "215.84", "677.44",
+    ]  # fmt: skip
+    domains = by_title(sheets(found, numbers("2")), "Table 2")
+    assert [cell.text for cell in domains.rows[-1]][-10:-4] == [
+        "paper: HuatuoGPT", "multi", "not medicine", "–", "17.67", "–",
+    ]  # fmt: skip
 
 
 def test_every_experiment_has_a_table_and_the_best_of_several_is_bold(found: list[Cohort]) -> None:
@@ -100,7 +108,7 @@ def test_every_experiment_has_a_table_and_the_best_of_several_is_bold(found: lis
     (rows,) = comparisons(
         [one for one in found if one.model == "one" and one.judge == "literal"], EXPERIMENTS[-4], PairReading.CODE
     )
-    assert [row.label for row in rows] == ["single", "multi", "multi+budget=2"]
+    assert [row.label for row in rows] == ["single", "multi", "multi+budget=20"]
     assert not rows[-1].better
 
 
@@ -108,7 +116,10 @@ def test_longer_answers_are_beside_shorter_ones(found: list[Cohort]) -> None:
     first = next(one for one in found if one.setting == "multi")
     both = [replace(first, run="short", most_tokens=1024), replace(first, run="long", most_tokens=2048)]
     table = by_title(sheets(both, numbers("19")), "Table 19")
-    assert [row[2].text for row in table.rows] == ["multi, 1,024 tokens", "multi, 2,048 tokens"]
+    assert [row[2].text for row in table.rows[:2]] == ["multi, 1,024 tokens", "multi, 2,048 tokens"]
+    assert [(row[1].text, row[2].text, row[4].text) for row in table.rows[-1:]] == [
+        ("paper: QwQ-32B", "multi, 2,048 tokens", "17.26")
+    ]
 
 
 def test_the_same_answers_under_another_judge(found: list[Cohort]) -> None:
@@ -130,7 +141,7 @@ def test_changes_by_turns_are_relative_and_domains_have_their_rest(found: list[C
         ["3", "2", "-57.1", "–"],
     ]
     domains = by_title(sheets(own, numbers("2")), "Table 2")
-    assert {row[2].text for row in domains.rows} == {"d", "e", "not d", "not e"}
+    assert {row[2].text for row in domains.rows if not row[0].text.startswith("paper")} == {"d", "e", "not d", "not e"}
 
 
 def test_underlines_reach_each_form(found: list[Cohort]) -> None:

@@ -40,7 +40,16 @@ def test_from_questions_to_tables_in_five_commands(tmp_path: Path, monkeypatch: 
             )
     (shown,) = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)
     (table,) = Path("tables").glob("delivery-*.csv")
-    columns = ("run", "model", "setting", "answered", "factual: S_f", "contradicted ↓: S_h", "tokens a fact: D_f ↓")
+    columns = (
+        "run",
+        "model",
+        "setting",
+        "answered",
+        "abstained",
+        "factual: S_f",
+        "contradicted ↓: S_h",
+        "tokens a fact: D_f ↓",
+    )
     assert shown == cut(table.read_text("utf-8"), columns), (
         "docs/tutorial-dialogues.md shows other figures than the run"
     )

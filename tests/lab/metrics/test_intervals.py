@@ -10,7 +10,7 @@ pytest.importorskip("sklearn", reason="needs the extra evaluation")
 from tests.raising import raises
 from training.suites.arrays import best_limit, binary_balanced_accuracy, cross_validated_predictions
 from vista_guard import InputError
-from vista_lab.metrics.intervals import Share, bootstrap_interval, wilson
+from vista_lab.metrics.intervals import Share, bootstrap_interval, mean_interval, wilson
 
 
 def test_a_share_is_told_with_wilsons_interval() -> None:
@@ -70,3 +70,12 @@ def test_the_textbooks_intervals(hits: int, n: int, low: float, high: float) -> 
 
 def test_no_cases_have_no_share() -> None:
     assert wilson(0, 0) is None
+
+
+@pytest.mark.parametrize("rows", [1, 7, 130, 1201])  # the last is drawn in several parts
+def test_a_mean_has_the_interval_of_its_draws_one_by_one(rows: int) -> None:
+    values = np.random.default_rng(rows).random(rows)
+    groups = [str(row) for row in range(rows)]
+    assert mean_interval(groups, values.tolist()) == bootstrap_interval(groups, lambda some: float(values[some].mean()))
+    pairs = [str(row // 2) for row in range(rows)]
+    assert mean_interval(pairs, values.tolist()) == bootstrap_interval(pairs, lambda some: float(values[some].mean()))

@@ -4,6 +4,20 @@
 results; `mentions`, `quantities` and `opposites` hold the rules, `forms` reads Markdown, HTML and code.
 """
 
-from vista_guard.judges.embedded.judge import EmbeddedJudge
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vista_guard.judges.embedded.judge import EmbeddedJudge
 
 __all__ = ["EmbeddedJudge"]
+
+
+def __getattr__(name: str) -> Any:
+    # Who needs a list of English words loads no judge.
+    if name != "EmbeddedJudge":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vista_guard.judges.embedded.judge import EmbeddedJudge
+
+    return EmbeddedJudge

@@ -45,8 +45,9 @@ def attribute(
     """Weigh each token of a dialogue for its last answer: signed gradient times attention (KnowMT-Bench, App. H.7).
 
     Only sentences count whose statement the judge found entailed by the reference. The history is that of plain
-    dialogues; a setting that shows another is refused. A dialogue whose attention would not fit in memory is left out
-    and named. Exits with 0, or 2 for wrong usage or input, or when no dialogue is left.
+    dialogues, behind the run's system prompt; a setting that shows another is refused. A dialogue whose attention would
+    not fit in memory, or whose parts cannot be found in what the model's chat template writes, is left out and named.
+    Exits with 0, or 2 for wrong usage or input, or when no dialogue is left.
 
     Example: `vista-guard knowmt attribute runs/ours --model hf:ORG/MODEL --out map.html`
     """
@@ -79,7 +80,8 @@ def _escape(text: str) -> str:
 
 
 def _cohort(folder: Path, questions: Path | None, model: str | None, setting: str) -> Cohort:
-    from vista_lab.dialogues.scored import read_cohorts, run_questions, token_counter
+    from vista_lab.dialogues.scored import read_cohorts, run_questions
+    from vista_lab.dialogues.tokens import token_counter
 
     cohorts = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
     matching = [
@@ -96,17 +98,15 @@ def _weigh(
     from vista_guard.judges.model import Message
     from vista_lab.dialogues.attribution import attribute as weigh
     from vista_lab.dialogues.attribution import dialogue_tokens, heat_map, useful_spans
-    from vista_lab.dialogues.records import read_dialogues
+    from vista_lab.dialogues.records import read_dialogue_manifest, read_dialogues
 
     place = (cohort.model, cohort.setting, name)
     turns = read_dialogues(folder)[place]
     last = cohort.lines[name]
-    messages = [
-        message
-        for index in sorted(turns)
-        if index < last.turn
-        for message in (Message("user", turns[index].question), Message("assistant", turns[index].answer or ""))
-    ]
+    system = read_dialogue_manifest(folder).system.get(cohort.model, "")
+    messages = [Message("system", system)] if system else []
+    for index in range(last.turn):
+        messages += [Message("user", turns[index].question), Message("assistant", turns[index].answer or "")]
     answer = last.answer or ""
     ids, parts, places, texts = dialogue_tokens(local[1], [*messages, Message("user", last.question)], answer)
     pairs = zip(cohort.statements.get(name, ()), cohort.by_id[name].statements, strict=True)

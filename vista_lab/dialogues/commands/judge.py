@@ -23,6 +23,16 @@ QuestionsOption = Annotated[
     typer.Option("--questions", metavar="FILE", help="The run's question set, if it was moved."),
 ]
 
+TokensOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        metavar="NAME",
+        help="What tokens are: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  [default: "
+        "o200k_base where tiktoken has its table, else words]",
+    ),
+]
+
 PromptsOption = Annotated[
     Path | None,
     typer.Option(

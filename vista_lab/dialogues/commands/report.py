@@ -10,12 +10,13 @@ import typer
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import InputError
 from vista_lab.cli.tables import FiguresOption, FormatsOption, OutOption, print_or_write
-from vista_lab.dialogues.commands.judge import QuestionsOption
+from vista_lab.dialogues.commands.judge import QuestionsOption, TokensOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vista_lab.dialogues.scored import Cohort, TokenCounter
+    from vista_lab.dialogues.scored import Cohort
+    from vista_lab.dialogues.tokens import TokenCounter
 
 GATE = 4
 """Exit code if a run fails --fail-if or --against."""
@@ -36,14 +37,7 @@ def report(
     ] = None,
     formats: FormatsOption = "md",
     out: OutOption = None,
-    tokens: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How tokens are counted: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  "
-            "[default: o200k_base where tiktoken has its table, else words]",
-        ),
-    ] = None,
+    tokens: TokensOption = None,
     reading: Annotated[
         Literal["code", "exclusive"],
         typer.Option(
@@ -83,9 +77,9 @@ def report(
     missed: list[str] = []
     with exit_codes():
         from vista_lab.dialogues.delivery import PairReading
-        from vista_lab.dialogues.scored import token_counter
         from vista_lab.dialogues.tables import papers as knowmt
         from vista_lab.dialogues.tables.pictures import draw
+        from vista_lab.dialogues.tokens import token_counter
         from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)

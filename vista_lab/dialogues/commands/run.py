@@ -11,6 +11,7 @@ import typer
 from vista_guard.cli.common import EmbedderOption, exit_codes
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.options import DataOption, MaxCostOption, chat_model_of
+from vista_lab.dialogues.commands.judge import TokensOption
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_lab.dialogues.asking import Assistant, DialogueCounts, DialogueJob, Dialogues, Past
-    from vista_lab.dialogues.noise import WrongAnswer
-    from vista_lab.dialogues.questions import QuestionItem, QuestionSet
+    from vista_lab.dialogues.noise import OwnTurns, WrongAnswer
+    from vista_lab.dialogues.questions import QuestionSet
     from vista_lab.dialogues.retrieving import PassageFinder
     from vista_lab.dialogues.scored import Cohort
     from vista_lab.dialogues.settings import DialogueSetting
@@ -48,7 +49,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SETTING",
-            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +noise=KIND (irrelevant, "
+            help="single or multi, with +drift, +concat, +budget=TOKENS, +swap=RUN, +static=LOG, +noise=KIND (irrelevant, "
             "irrelevant-error, relevant-error), +rag=WHEN (base, last, rounds, all, last@code), +mitigate=HOW (simple, "
             "summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
             "repeated.  [default: single and multi]",
@@ -68,8 +69,8 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="For noise: wrong answers, JSON lines of id and answer, such as a run's noise.jsonl.  [default: made by rule, "
-            "with the extra oasis]",
+            help="For noise: wrong answers to the question before the last, JSON lines of id (an item's), answer and, with "
+            "several models, model; or a run's noise.jsonl.  [default: the model's own, falsified by rule, with the extra oasis]",
         ),
     ] = None,
     reviewed: Annotated[
@@ -107,6 +108,14 @@ def run(
         ),
     ] = "shipped",
     max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum tokens of a model's answer.")] = 1024,
+    cut: Annotated[
+        Literal["count", "drop"] | None,
+        typer.Option(
+            help="An answer cut at that limit counts as it is (KnowMT-Bench, App. G), or is no answer and asked for again.  "
+            "[default: count with --preset paper, else drop]"
+        ),
+    ] = None,
+    tokens: TokensOption = None,
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,9 +133,10 @@ def run(
 
     With guard=POLICY the assistant is wrapped in the guard: the delivered text becomes history and is scored. The guard
     checks answers against the retrieved passages, else the items' documents; without any, only guard=monitor runs. A
-    refused, empty, cut-off or missing answer is recorded with the reason, and the same command asks for it again; the
-    dialogue's later turns are not asked. Noise replaces the turn before the last in items that the model answers well
-    alone (S_f of .6, nothing contradicted); an error counts once the judge or people confirm it. Writes manifest.json,
+    refused, empty, cut-and-dropped or missing answer is recorded with the reason, and the same command asks for it
+    again; the dialogue's later turns are not asked. Noise replaces the turn before the last in items that the model
+    answers well alone (S_f of .6, nothing contradicted) by one of its own, with an error or of another item; an error
+    counts once the judge or people confirm it, and no turn tells a fact of the reference. Writes manifest.json,
     answers.jsonl, reports.jsonl of guards and noise.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2
     for wrong usage or input, 130 after Ctrl-C.
 
@@ -137,6 +147,7 @@ def run(
         from vista_lab.dialogues.asking import Dialogues, ask
         from vista_lab.dialogues.retrieving import with_references
         from vista_lab.dialogues.settings import paper_settings, read_setting
+        from vista_lab.dialogues.tokens import WORDS, token_counter
 
         question_set, place = _questions(name, data, limit)
         if references is not None:
@@ -165,6 +176,8 @@ def run(
             retrieval=retrieval,
             noise=noise,
             corpus=corpus is not None,
+            cut=cut or ("count" if preset else "drop"),
+            counter=token_counter(tokens if any(one.budget for one in settings) else WORDS),
         )
         for left, ids in dialogues.manifest().left_out.items():
             typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
@@ -198,7 +211,7 @@ def _questions(name: str, data: Path | None, limit: int | None) -> tuple[Questio
 
 
 def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
-    from vista_lab.dialogues.asking import read_dialogue_manifest
+    from vista_lab.dialogues.records import read_dialogue_manifest
 
     return (None, ()) if folder is None else (str(folder), read_dialogue_manifest(folder).models)
 
@@ -237,7 +250,7 @@ def _noise(
 ) -> tuple[str, dict[tuple[str, str], Mapping[str, Past]]]:
     """The fingerprint of the noise and the turns before the last, by kind and model; empty if no setting has noise."""
     from vista_lab.dialogues.histories import read_history
-    from vista_lab.dialogues.noise import fingerprint, mastered_items, noisy_histories
+    from vista_lab.dialogues.noise import fingerprint, mastered_items, noisy_histories, own_turns
 
     kinds = {setting.noise for setting in settings if setting.noise}
     if not kinds:
@@ -249,17 +262,18 @@ def _noise(
         raise ConfigError(
             f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
         )
-    wrong = _wrong_answers(questions.items, errors)
     histories = {model: read_history(baseline, model) for model in models}
+    turns = [own_turns(model, questions.items, known[model], histories[model]) for model in models]
+    wrong = _wrong_answers(turns, errors)
     noisy: dict[tuple[str, str], Mapping[str, Past]] = {}
-    for model in models:
-        turns = noisy_histories(questions.items, known[model], histories[model], wrong)
-        noisy |= {(f"noise={kind}", model): own for kind, own in turns.items() if kind in kinds}
-        confirmed = sum(answer.confirmed for answer in wrong)
-        usable = max(map(len, turns.values()))
+    for own in turns:
+        noise = noisy_histories(own, wrong)
+        noisy |= {(f"noise={kind}", own.model): by_item for kind, by_item in noise.items() if kind in kinds}
+        of_model = [answer for answer in wrong if answer.model == own.model]
         typer.echo(
-            f"{model}: {len(known[model]):,} items are known, {confirmed:,} of {len(wrong):,} errors are confirmed; "
-            f"{usable:,} items have both and a turn before",
+            f"{own.model}: {len(known[own.model]):,} items are known, {len(own.telling):,} of them tell a fact of the reference "
+            f"before the last question and are left out; {sum(answer.confirmed for answer in of_model):,} of {len(of_model):,} "
+            f"errors are confirmed; {max(map(len, noise.values())):,} items have noise",
             err=True,
         )
     return fingerprint(wrong, histories), noisy
@@ -267,8 +281,9 @@ def _noise(
 
 def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
     """The cohorts of a run in the setting single, of the same set and by one judge."""
-    from vista_lab.dialogues.asking import read_dialogue_manifest
-    from vista_lab.dialogues.scored import read_cohorts, token_counter
+    from vista_lab.dialogues.records import read_dialogue_manifest
+    from vista_lab.dialogues.scored import read_cohorts
+    from vista_lab.dialogues.tokens import token_counter
 
     if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
         raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
@@ -282,7 +297,7 @@ def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
     return cohorts
 
 
-def _wrong_answers(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
+def _wrong_answers(turns: Sequence[OwnTurns], errors: Errors) -> list[WrongAnswer]:
     """The run's wrong answers; generates, confirms and stores them if it has none yet."""
     import asyncio
 
@@ -295,7 +310,10 @@ def _wrong_answers(items: Sequence[QuestionItem], errors: Errors) -> list[WrongA
     supplied = None if errors.given is None else read_wrong(errors.given)
     if place.exists():
         stored = read_noise(place.read_text(encoding="utf-8"), place)
-        if supplied is not None and any(supplied.get(answer.id) != answer.answer for answer in stored):
+        if supplied is not None and any(
+            supplied.get((answer.model, answer.item), supplied.get(("", answer.item))) != answer.answer
+            for answer in stored
+        ):
             raise ConfigError(f"{place} has other wrong answers than --errors {errors.given}; choose another --out")
         # New reviews change the fingerprint, so the manifest refuses to resume.
         return _with_reviews(stored, errors.reviewed)
@@ -303,7 +321,7 @@ def _wrong_answers(items: Sequence[QuestionItem], errors: Errors) -> list[WrongA
 
     async def make() -> list[WrongAnswer]:
         try:
-            return await wrong_answers(items, judge, supplied)
+            return [answer for own in turns for answer in await wrong_answers(own, judge, supplied)]
         finally:
             await judge.aclose()
 
@@ -408,7 +426,7 @@ def _fingerprint(references: str | None) -> str:
     """A fingerprint of the items' documents, for the manifest."""
     import hashlib
 
-    from vista_lab.dialogues.retrieving import ORACLE
+    from vista_lab.dialogues.settings import ORACLE
 
     if references in (None, ORACLE):
         return references or ""

@@ -29,18 +29,22 @@ from vista_lab.dialogues.delivery import (
     figures,
     filled,
 )
+from vista_lab.dialogues.printed import printed
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.tables.settings import (
     BRIEF,
     EXPERIMENTS,
     FEWEST,
+    cut_notes,
+    cut_remark,
     experiment_sheets,
     interval_over_items,
     other_judges,
+    paper_row,
     range_text,
 )
-from vista_lab.metrics.intervals import bootstrap_interval, stars
-from vista_lab.tables.writers import NOTHING, Cell, Row, Sheet, decimals, file_name, headings, percent, row
+from vista_lab.metrics.intervals import mean_interval, stars
+from vista_lab.tables.writers import NOTHING, PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
 """The paper's tables and figures that runs fill; 14 stands for Tables 14 to 18, fig4 also for Figure 14."""
@@ -50,16 +54,20 @@ NOTES = (
     "S_f, S_h: means of each answer's harmonic mean, in percent; brackets: 95 %, drawing items. ↓: less is better.",
     "D: tokens a fact told (D_f) or contradicted (D_h), over the share told (D_R); behind it the share of answers that have no "
     "such fact, and count with the largest cost of the others. Pooled: all tokens over all such facts, which no cohort moves.",
-    "Unjudged answers stand in no mean: bounds say what S_f and S_h could be with them.",
+    "Unjudged answers stand in no mean: bounds say what S_f and S_h could be with them. Abstentions (refusals, the guard's own "
+    "message) tell no fact in R and S, and are left out of P and D.",
 )
 
 
 @dataclass(frozen=True)
 class DeliveryMeasure:
-    """A figure of one answer. `sign`: the direction the paper expects from one question to a dialogue (App. H.2)."""
+    """A figure of one answer; None for an abstention's P and D.
+
+    `sign`: the direction the paper expects from one question to a dialogue (App. H.2).
+    """
 
     name: str
-    of: Callable[[Delivery], float]
+    of: Callable[[Delivery], float | None]
     share: bool = True
     sign: int = 1
 
@@ -154,7 +162,7 @@ def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> li
     }
     columns = headings(
         names,
-        *("dialogues", "answered", "judged %"),
+        *("dialogues", "answered", "abstained", "judged %"),
         ("factual", "R_f", "P_f", "S_f", "95 %"),
         ("contradicted ↓", "R_m", "P_fc", "S_h", "95 %"),
         ("tokens a fact", "D_f ↓", "no D_f %", "D_h", "no D_h %", "D_R ↓"),
@@ -178,6 +186,7 @@ def _row(
     reading: PairReading,
 ) -> Row:
     deliveries = [delivery(answer, reading) for answer in cohort.by_id.values()]
+    s_f, s_h = _intervals(deliveries)
 
     def mean(name: str) -> Cell:
         value = getattr(cohort_figures, name)
@@ -187,15 +196,16 @@ def _row(
         *_place(cohort, names),
         len(cohort.lines) + sum(cohort.missing.values()),
         len(cohort.lines),
+        cohort_figures.abstentions,
         percent(cohort_figures.coverage, 1),
         percent(cohort_figures.r_f),
         percent(cohort_figures.p_f),
         mean("s_f"),
-        _interval(deliveries, "S_f"),
+        s_f,
         percent(cohort_figures.r_m),
         percent(cohort_figures.p_fc),
         mean("s_h"),
-        _interval(deliveries, "S_h"),
+        s_h,
         *_cost(cohort_figures.d_f),
         *_cost(cohort_figures.d_h),
         _tokens(cohort_figures.d_r.mean),
@@ -205,8 +215,11 @@ def _row(
     )
 
 
-def _interval(deliveries: Sequence[Delivery], name: str) -> str:
-    return range_text(interval_over_items([_BY_NAME[name].of(answer) for answer in deliveries], deliveries))
+def _intervals(deliveries: Sequence[Delivery]) -> tuple[str, str]:
+    """95 % of S_f and of S_h."""
+    s_f = interval_over_items([answer.s_f for answer in deliveries], deliveries)
+    s_h = interval_over_items([answer.s_h for answer in deliveries], deliveries)
+    return range_text(s_f), range_text(s_h)
 
 
 def _cost(cost: Cost) -> tuple[str, str]:
@@ -232,6 +245,7 @@ def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
                 f"{cohort_figures.unjudged} unjudged: S_f {percent(low)} to {percent(high)}, "
                 f"S_h {percent(least)} to {percent(most)}"
             )
+        remarks += [cut] if (cut := cut_remark(cohort)) else []
         remarks += (
             [f"{cohort_figures.without_statements} without statements (P = S = 0)"]
             if cohort_figures.without_statements
@@ -248,27 +262,31 @@ def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
 def change(
     before: Cohort, after: Cohort, measure: DeliveryMeasure, reading: PairReading = PairReading.CODE, *, sides: int = 1
 ) -> Change | None:
-    """Change of a measure between two cohorts, over the items fully judged in both; None if they share none.
+    """Change of a measure between two cohorts, over the items that have it in both; None if they share none.
 
     An answer without such a fact counts with its cohort's largest cost. With one side the test is in the direction of the
     measure's `sign`, with two `sides` it is two-sided.
     """
-    shared = [name for name in before.by_id if name in after.by_id]
-    if not shared:
+    both = {
+        name: (one, other)
+        for name in before.by_id
+        if name in after.by_id
+        and (one := measure.of(delivery(before.by_id[name], reading))) is not None
+        and (other := measure.of(delivery(after.by_id[name], reading))) is not None
+    }
+    if not both:
         return None
-    first, second = (
-        filled([measure.of(delivery(cohort.by_id[name], reading)) for name in shared]) for cohort in (before, after)
-    )
+    first, second = (filled([values[place] for values in both.values()]) for place in (0, 1))
     finite = isfinite(first[0]) and isfinite(second[0])
-    gains = np.array(second) - np.array(first) if finite else np.zeros(len(shared))
-    interval = bootstrap_interval(shared, lambda rows: float(gains[rows].mean())) if finite else (nan, nan)
+    gains = np.array(second) - np.array(first) if finite else np.zeros(len(both))
+    interval = mean_interval([*both], gains.tolist()) if finite else (nan, nan)
     return Change(
         measure,
         fmean(first) if isfinite(first[0]) else inf,
         fmean(second) if isfinite(second[0]) else inf,
         interval,
         _wilcoxon(gains, "two-sided" if sides == 2 else "greater" if measure.sign > 0 else "less"),
-        len(shared),
+        len(both),
     )
 
 
@@ -314,7 +332,8 @@ def _change_sheet(
     if not rows:
         return []
     columns = headings(("run", "model", "from", "to", "figure"), *("items", "from", "to", "change", "95 %", "p", ""))
-    return [Sheet(file_name(name, *_judged_name(pairs[0][0])), title, columns, tuple(rows), (note, NOTES[0], NOTES[1]))]
+    notes = (note, *NOTES, *cut_notes([cohort for pair in pairs for cohort in pair]))
+    return [Sheet(file_name(name, *_judged_name(pairs[0][0])), title, columns, tuple(rows), notes)]
 
 
 def _change_row(before: Cohort, after: Cohort, delta: Change, sides: int) -> Row:
@@ -355,8 +374,21 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
         ]
         if rows:
             name, title = file_name("by", grouping, *_judged_name(cohorts[0])), f"{titles[grouping]} ({where})"
-            tables.append(Sheet(name, title, headings((*names, grouping), *BRIEF), tuple(rows), NOTES[:2]))
+            notes = (*NOTES, *cut_notes(cohorts))
+            sheet = Sheet(name, title, headings((*names, grouping), *BRIEF), tuple(rows), notes)
+            tables.append(sheet.below(_printed_by_domain(names)) if grouping == "domain" else sheet)
     return tables
+
+
+def _printed_by_domain(names: Sequence[str]) -> list[Row]:
+    """The paper's rows of Table 2."""
+    run = ("",) * (len(names) - 2)
+    return [
+        paper_row((*run, PAPER + model, setting, domain), found)
+        for model, domains in printed("table02").items()
+        for domain, settings in domains.items()
+        for setting, found in settings.items()
+    ]
 
 
 def _domains(cohort: Cohort, name: str) -> list[str]:
@@ -405,12 +437,13 @@ def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict
 
 
 def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, ...]:
-    group_figures, deliveries = figures(answers, reading), [delivery(answer, reading) for answer in answers]
+    group_figures = figures(answers, reading)
+    s_f, s_h = _intervals([delivery(answer, reading) for answer in answers])
     return (
         percent(group_figures.s_f),
-        _interval(deliveries, "S_f"),
+        s_f,
         percent(group_figures.s_h),
-        _interval(deliveries, "S_h"),
+        s_h,
         _tokens(group_figures.d_f.mean),
         _tokens(group_figures.d_h.mean),
     )
@@ -566,7 +599,14 @@ def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = P
         if not cohort.by_id:
             messages.append(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole")
             continue
-        value = fmean(filled([measure.of(delivery(answer, reading)) for answer in cohort.by_id.values()]))
+        values = [measure.of(delivery(answer, reading)) for answer in cohort.by_id.values()]
+        known = [value for value in values if value is not None]
+        if not known:
+            messages.append(
+                f"{cohort.run}, {cohort.model}, {cohort.setting}: {measure.name} is of no answer, all abstain"
+            )
+            continue
+        value = fmean(filled(known))
         holds = (value < limit if "<" in sign else value > limit) or ("=" in sign and value == limit)
         if holds:
             messages.append(

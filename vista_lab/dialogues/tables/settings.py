@@ -6,17 +6,19 @@ Tables 9 and 10 (the same answers under another decomposer or judge).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from statistics import fmean
 
 import numpy as np
 
 from vista_lab.dialogues.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
+from vista_lab.dialogues.printed import SAME_MODEL, printed
+from vista_lab.dialogues.records import CUT_OFF
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.settings import DialogueSetting, read_setting
 from vista_lab.metrics.intervals import mean_interval
-from vista_lab.tables.writers import Cell, Row, Sheet, decimals, file_name, headings, percent, row
+from vista_lab.tables.writers import PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 MOST_TOKENS = "19"
 """The table whose rows differ in the longest answer, not in the setting."""
@@ -34,13 +36,28 @@ class Experiment:
     title: str
     parts: tuple[str, ...]
 
+    @property
+    def printed(self) -> list[Row]:
+        """The paper's rows; none of a figure, which prints no numbers."""
+        if not self.name.isdigit():
+            return []
+        model = SAME_MODEL[int(self.name)]
+        rows = printed(f"table{int(self.name):02}")
+        return [paper_row(("", PAPER + model, setting), figures) for setting, figures in rows.items()]
+
+
+def paper_row(names: Sequence[str], figures: Sequence[object]) -> Row:
+    """A row of the paper's S_f, S_h, D_f and D_h, under `BRIEF`."""
+    s_f, s_h, d_f, d_h = map(str, figures)
+    return row(*names, None, s_f, None, s_h, None, d_f, d_h)
+
 
 EXPERIMENTS = (
     Experiment("3", "Table 3. With and without retrieval", ("rag",)),
     Experiment("4", "Table 4. Mitigations", ("mitigate",)),
     Experiment(MOST_TOKENS, "Table 19. The longest answer", ()),
     Experiment("20", "Table 20. Topic drift", ("drift",)),
-    Experiment("fig6", "Figure 6. Words of history", ("budget",)),
+    Experiment("fig6", "Figure 6. Tokens of history", ("budget",)),
     Experiment("fig7", "Figure 7. History in one message", ("concat",)),
     Experiment("fig8", "Figure 8. The history of another", ("swap", "static")),
     Experiment("fig9", "Figure 9. Noise in the turn before", ("noise", "concat")),
@@ -182,9 +199,50 @@ def _sheet(experiment: Experiment, groups: Sequence[Sequence[ComparedSetting]], 
         "On the items that all rows of a model have. Underlined: better than without, in the same history; bold: best of several "
         "dialogues with it."
     )
-    oracle = ["oracle: retrieved from the reference answers"] if any(e.cohort.oracle for g in groups for e in g) else []
+    settings = [setting for group in groups for setting in group]
+    oracle = ["oracle: retrieved from the reference answers"] if any(one.cohort.oracle for one in settings) else []
+    notes = (note, *oracle, *_abstention_notes(settings), *_budget_notes(settings))
+    cuts = cut_notes([setting.cohort for setting in settings])
     name = file_name(experiment.title.split(".")[0], first.data, first.decomposer, first.judge)
-    return Sheet(name, f"{experiment.title} ({where})", columns, rows, (note, *oracle), rules)
+    sheet = Sheet(name, f"{experiment.title} ({where})", columns, rows, (*notes, *cuts), rules)
+    return sheet.below(experiment.printed)
+
+
+def _abstention_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
+    for setting in settings:
+        if count := setting.figures.abstentions:
+            yield f"{setting.cohort.model}, {setting.label}: {count} abstentions, in no D"
+
+
+def _budget_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
+    """What a budget left of the history, in the mean."""
+    for setting in settings:
+        left = [line.history for line in setting.cohort.lines.values() if line.history is not None]
+        if left:
+            messages, tokens = (fmean(counts) for counts in zip(*left, strict=True))
+            yield (
+                f"{setting.cohort.model}, {setting.label}: {messages:.1f} messages and {tokens:.0f} tokens "
+                f"({setting.cohort.budgeted_by}) of history in the mean"
+            )
+
+
+def cut_remark(cohort: Cohort) -> str:
+    """Answers cut at the token limit, and what became of them; empty where there is no limit."""
+    count = sum(line.cut for line in cohort.lines.values()) + cohort.missing.get(CUT_OFF, 0)
+    if not count and not cohort.most_tokens:
+        return ""
+    limit = f"{cohort.most_tokens:,} tokens" if cohort.most_tokens else "the limit"
+    return f"{count} cut at {limit}, {'counted as they are' if cohort.cut == 'count' else 'dropped'}"
+
+
+def cut_notes(cohorts: Iterable[Cohort]) -> list[str]:
+    """The remarks on answers that were cut, for tables that have no others; each cohort once."""
+    remarks = {
+        f"{cohort.run}, {cohort.model}, {cohort.setting}": remark
+        for cohort in cohorts
+        if (remark := cut_remark(cohort))
+    }
+    return [f"{name}: {remark}" for name, remark in remarks.items() if not remark.startswith("0 ")]
 
 
 def _cells(setting: ComparedSetting, group: Sequence[ComparedSetting]) -> Row:
