@@ -30,7 +30,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.passages import overlap
+from vista_lab.oasis.passages import Elsewhere
 from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
@@ -63,7 +63,7 @@ class Exporting:
     """The options of an export.
 
     `doubtful`: doubtful records too. `entailed_by_unfactual`: the triplets ⟨c_j≠i, U, ENT⟩, which the paper's example A.2 breaks.
-    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets.
+    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets, and so no not-enough rows.
     """
 
     splitting: Splitting = field(default_factory=Splitting)
@@ -89,7 +89,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
     _check_folder(out)
     for part, members in parts.items():
         usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
-        counts += _write_part(out / part, usable, how, MatePassages([record.passage for record in members]))
+        counts += _write_part(out / part, usable, how, [record.passage for record in members])
     note = _note(sets, how, records, counts)
     write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
     return note
@@ -125,20 +125,22 @@ def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], count
     )
 
 
-def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: MatePassages) -> Counter[str]:
+def _write_part(
+    folder: Path, records: Sequence[Record], how: Exporting, passages: Sequence[Passage]
+) -> Counter[str]:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     counts: Counter[str] = Counter()
-    triplets = list(verifier_triplets(records, how))
+    triplets = list(verifier_triplets(records, how, passages))
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
         **{
             f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, _pair(one))} for one in records]
             for name, columns in RELEASED.items()
         },
         "verifier.jsonl": (triplet.training_row() for triplet in triplets),
-        "twins.jsonl": twins(records, mates, how.splitting.seed),
+        "twins.jsonl": twins(records, MatePassages(passages), how.splitting.seed),
         "pairs.jsonl": (triplet.calibration_row() for triplet in triplets),
         "retriever.jsonl": retriever_pairs(records),
         "extractor.jsonl": map(extractor_row, records),
@@ -210,15 +212,16 @@ class Triplet:
         return {**texts, "label": LABELS[self.label], "document": self.document}
 
 
-def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
-    """The triplets of §5.3; neutrals only if a verifier chooses them."""
-    windows: dict[str, list[Passage]] = {}
-    for record in records:
-        windows.setdefault(record.passage.document, []).append(record.passage)
+def verifier_triplets(
+    records: Sequence[Record], how: Exporting, passages: Sequence[Passage] = ()
+) -> Iterator[Triplet]:
+    """The triplets of §5.3; neutrals only if a verifier chooses them, among `passages`, by default those of the records."""
+    windows = Elsewhere()
+    windows.add(passages or [record.passage for record in records])
     for record in records:
         yield from _pair_triplets(record.passage, _pair(record), how.entailed_by_unfactual)
         if how.neutrals is not None:
-            yield from _neutrals(record, windows[record.passage.document], how.neutrals)
+            yield from _neutrals(record, windows, how.neutrals)
 
 
 def _pair_triplets(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
@@ -240,16 +243,17 @@ def _pair_triplets(passage: Passage, pair: GeneratedPair, entailed_by_unfactual:
             yield carried(claim, pair.unfactual, "U", f"U/{place}")
 
 
-def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:
-    """The claims with the document's most surely neutral passage (argmax of §5.3) that shares no sentence with t."""
-    apart = [window for window in windows if not overlap(window, record.passage)]
-    if not apart:
-        return
-    claims = _pair(record).claims
-    rows = verifier.probabilities([(window.text, claim) for claim in claims for window in apart])
-    for number, claim in enumerate(claims):
-        scores = [float(row[NOT_ENOUGH_CLASS]) for row in rows[number * len(apart) : (number + 1) * len(apart)]]
-        best = max(range(len(apart)), key=scores.__getitem__)
-        if scores[best] >= NEUTRAL:
+def _neutrals(record: Record, windows: Elsewhere, verifier: Verifier) -> Iterator[Triplet]:
+    """The claims, each with the most surely neutral passage (argmax of §5.3) that shares no sentence with t.
+
+    Of the claim's own document, as in the paper; where that has no other window, of those that share most rare words with it.
+    """
+    own, claims = windows.of(record.passage), _pair(record).claims
+    apart = [own or windows.nearest(claim, record.passage) for claim in claims]
+    pairs = [(text, claim) for claim, texts in zip(claims, apart, strict=True) for text in texts]
+    scores = iter(verifier.probabilities(pairs)[:, NOT_ENOUGH_CLASS] if pairs else ())
+    for number, (claim, texts) in enumerate(zip(claims, apart, strict=True)):
+        surest, text = max(((float(next(scores)), text) for text in texts), default=(0.0, ""))
+        if surest >= NEUTRAL:
             twin = f"{record.passage.id}/neutral/{number}"
-            yield Triplet(claim, apart[best].text, NOT_ENOUGH_CLASS, "neutral", twin, record.passage.document)
+            yield Triplet(claim, text, NOT_ENOUGH_CLASS, "neutral", twin, record.passage.document)

@@ -242,6 +242,7 @@ class Elsewhere:
         self._postings: dict[str, array[int]] = {}
         self._places: list[tuple[str, int, int]] = []
         self._texts: list[str] = []
+        self._own: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -251,6 +252,7 @@ class Elsewhere:
         for passage in passages:
             for word in stems(passage.text):
                 self._postings.setdefault(word, array("L")).append(len(self._places))
+            self._own.setdefault(passage.document, []).append(len(self._places))
             self._places.append((passage.document, passage.first, passage.sentences))
             self._texts.append(passage.text)
 
@@ -266,6 +268,11 @@ class Elsewhere:
         best = heapq.nlargest(count + 8, scores, key=lambda place: (scores[place], -place))
         apart = [place for place in best if not overlap(self._window(place), passage)]
         return [self._texts[place] for place in apart[:count]]
+
+    def of(self, passage: Passage) -> list[str]:
+        """Texts of the passage's document's windows that share no sentence with it."""
+        own = self._own.get(passage.document, ())
+        return [self._texts[place] for place in own if not overlap(self._window(place), passage)]
 
     def _window(self, place: int) -> Passage:
         document, first, sentences = self._places[place]

@@ -308,11 +308,12 @@ def export(
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
     doubtful: Annotated[bool, typer.Option(help="Also records that no gate failed, but one doubts.")] = False,
     neutrals: Annotated[
-        str | None,
+        str,
         typer.Option(
-            metavar="NAME", help="Verifier that chooses a neutral passage for each claim.  [default: none is chosen]"
+            metavar="NAME",
+            help="Verifier that chooses a passage with not enough for each claim, named as for --gate; none: no such rows.",
         ),
-    ] = None,
+    ] = "shipped",
     entailed_by_unfactual: Annotated[
         bool, typer.Option(help="Also the triplets of unchanged claims and U, which the paper's example A.2 breaks.")
     ] = False,
@@ -328,7 +329,7 @@ def export(
         from vista_lab.oasis.exports import export as run
         from vista_lab.oasis.splits import Splitting
 
-        chosen = None if neutrals is None else verifier_of(neutrals)
+        chosen = None if neutrals == "none" else verifier_of(neutrals)
         how = Exporting(Splitting(split, test, validation, seed), doubtful, entailed_by_unfactual, chosen)
         note = run(sets, out, how)
         for name, count in note.counts.items():
