@@ -114,12 +114,16 @@ class Corpus:
                 raise InputError(f"{self.folder / document.id} changed while it was read; run the same command again")
             yield document, [passage for passage in windows(document, self.cut) if passage.id in self.drawn]
 
-    def elsewhere(self) -> Elsewhere:
-        """Index of non-overlapping windows of all shards' documents, where a claim may be true too."""
-        index = Elsewhere()
+    def everywhere(self) -> Iterator[Passage]:
+        """Windows of all shards' documents that do not overlap."""
         whole = replace(self.cut, stride=self.cut.sentences, shard=1, shards=1)
         for document in _documents(self.folder, [], self.reader):
-            index.add(windows(document, whole))
+            yield from windows(document, whole)
+
+    def elsewhere(self) -> Elsewhere:
+        """Index of all windows, where a claim may be true too."""
+        index = Elsewhere()
+        index.add(self.everywhere())
         return index
 
 

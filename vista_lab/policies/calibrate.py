@@ -253,7 +253,9 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
     if low:
         warning = f"{' and '.join(low)}: below {UNLIKELY:g} a claim gets a label that the verifier finds unlikely"
-        typer.echo(f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True)
+        typer.echo(
+            f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True
+        )
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

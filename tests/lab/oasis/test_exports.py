@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from vista_lab.oasis.twins import MatePassages, twins
 
 from tests.lab.oasis.scripted import House, answer_of, houses
 from vista_guard.errors import ConfigError, InputError
@@ -19,7 +20,6 @@ from vista_lab.oasis.judged import VerifierGates, copied
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2
-from vista_lab.oasis.twins import MatePassages, twins
 from vista_lab.policies.verifiers import read_cases
 from vista_lab.runs.folder import MANIFEST, Manifest
 from vista_lab.runs.made import EXPORT, RECORDS, GateVerdict, Grade, State, gate_of

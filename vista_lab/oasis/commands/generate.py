@@ -212,7 +212,7 @@ def stats(
 ) -> None:
     """Count a set: Table 2 of LLM-OASIS, what each gate passed, acceptance by word overlap, and shortcuts.
 
-    Exits with 0, also where a shortcut is found; 2 for wrong usage or input.
+    A set with a shortcut has no accepted pair: they count as doubtful. Exits with 0, 2 for wrong usage or input.
     """
     with exit_codes():
         from rich.console import Console
@@ -254,12 +254,8 @@ def tables(found: SetFigures) -> Iterable[object]:
         share = states.get(State.ACCEPTED, 0) / sum(states.values())
         bands.add_row(name, *(f"{states.get(state, 0):,}" for state in State), f"{share:.1%}")
     yield bands
-    for title, results in (
-        ("shortcuts in triplets of c and its falsified version", found.shortcuts),
-        ("shortcuts in twins", found.twins),
-    ):
-        if results:
-            yield _shortcut_table(title, results)
+    if found.shortcuts:
+        yield _shortcut_table("shortcuts in claims and their falsified versions", found.shortcuts)
 
 
 def _count_table(title: str, counts: Mapping[str, int]) -> object:
