@@ -25,7 +25,7 @@ _LISTS = frozenset({",", "and", "or", "than", "as", "like", "between", "per", "'
 _ARTICLES = frozenset({"the", "a", "an"})
 SUBJECT, OBJECT, ATTRIBUTE, CLAUSE = "subject", "object", "attribute", "clause"
 _SAME_FRAME, _SAME_ROLE, _ALIKE = 0.42, 0.55, 0.8
-"""Least likeness (cosine) of substitutes in the same frame, and after the same preposition; from `_ALIKE` they may be synonyms."""
+"""Least likeness (cosine) of substitutes in one frame, and after the same preposition; from `_ALIKE` they may be synonyms."""
 _RARELY = 0.1
 """Weight of an attribute that is unlike the replaced one."""
 

@@ -6,6 +6,7 @@ measures one.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from vista_lab.policies.verifiers import TimedVerifier
 
 
+WORDS = re.compile(r"\w+")
+COPIED = 0.5
+"""Share of supported claims without a word of their own above which they say little of free wording."""
 LevelName = Literal["turn", "claim"]
 
 
@@ -240,6 +244,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
             await ensemble.aclose(verifier)
 
     calibration = asyncio.run(fit_and_close())
+    supported = [case for case in cases if case.gold == "supported"]
     calibration.save(out)
     console = Console(highlight=False)
     console.print(table(calibration))
@@ -249,6 +254,13 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         )
         typer.echo(
             f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
+        )
+    copies = sum(set(WORDS.findall(one.claim.lower())) <= set(WORDS.findall(one.evidence.lower())) for one in supported)
+    if pairs is not None and copies > COPIED * len(supported):
+        typer.echo(
+            f"{copies} of {len(supported)} supported claims use only words of their evidence: these thresholds fit such text, "
+            "and call much not supported that is told in other words",
+            err=True,
         )
     low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
     if low:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from itertools import islice
@@ -98,7 +98,24 @@ def read_cases(file: Path) -> list[Case]:
         raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
     cases = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     check_enough(str(file), cases)
-    return cases
+    return _among_others(cases)
+
+
+OTHERS = 20
+"""Most documents beside a claim's own evidence."""
+
+
+def _among_others(cases: Sequence[Case]) -> list[Case]:
+    """The cases as in use: each claim is judged among other documents, one piece of evidence of each."""
+    others = {case.document: case.turn.turns[-1].documents[0] for case in reversed(cases)}
+
+    def among(case: Case) -> Case:
+        beside = (document for name, document in others.items() if name != case.document)
+        turn = case.turn.turns[-1]
+        turn = turn.model_copy(update={"documents": (*turn.documents, *islice(beside, OTHERS))})
+        return replace(case, turn=case.turn.model_copy(update={"turns": (turn,)}))
+
+    return [among(case) for case in cases]
 
 
 LEAST_CLAIMS, LEAST_DOCUMENTS, LEAST_OF_LABEL = 100, 10, 30
@@ -132,7 +149,7 @@ def _own_case(file: Path, number: int, line: str) -> Case:
             f"{file} line {number}: {where}: {first['msg']}; a line is "
             '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
         ) from exc
-    document = Document(id="evidence", text=pair.evidence)
+    document = Document(id=f"line {number}", text=pair.evidence)
     claims = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
     turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=claims)
     return Case(pair.evidence, pair.claim, pair.label, Conversation(turns=(turn,)), pair.document or f"line {number}")
@@ -239,7 +256,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[LabelName]) -> fl
 def fit(claims: Sequence[ClaimReading]) -> Thresholds:
     """The thresholds: supported by the best mean of both recalls, contradicted as low as `FALSE_CONTRADICTIONS` lets it be."""
     supported = _best_split([claim.supported for claim in claims], [one.gold == "supported" for one in claims])
-    return Thresholds(supported=supported, contradicted=_least_contradicted(claims, supported))
+    return Thresholds(supported=supported, contradicted=_least_contradicted(claims))
 
 
 def cross_fit(claims: Sequence[ClaimReading], folds: int = FOLDS) -> CrossFitted:
@@ -276,12 +293,13 @@ def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
     return round(float(limits[int(smooth.argmax())]), 4)
 
 
-def _least_contradicted(claims: Sequence[ClaimReading], supported: float) -> float:
+def _least_contradicted(claims: Sequence[ClaimReading]) -> float:
+    """Counts supported claims whose support is seen, too: in other words it may not be, and they are true all the same."""
     limits = np.array(sorted({one.contradicted for one in claims if one.contradicted > SURE}))
     allowed = np.ones(len(limits), bool)
     for gold, most in FALSE_CONTRADICTIONS.items():
         of_label = [one for one in claims if one.gold == gold]
-        against = np.sort([one.contradicted for one in of_label if one.supported < supported])
+        against = np.sort([one.contradicted for one in of_label])
         allowed &= len(against) - np.searchsorted(against, limits) <= most * len(of_label)
     # Rounded up: down, a claim that must not be called contradicted would be.
     return min(NEVER, round(float(limits[allowed][0]) + 0.00005, 4)) if allowed.any() else NEVER
