@@ -179,8 +179,8 @@ def _comparisons(ground: Ground) -> Iterator[Alteration]:
 
 
 def _swap_sides(kind: str, one: str, verb: str, other: str) -> Alteration:
-    text = f"{capitalised(other)} {verb} {uncapitalised(one)}."
-    return Alteration(kind, text, f"{one} {other}", f"{other} {one}")
+    first, second = uncapitalised(one), uncapitalised(other)
+    return Alteration(kind, f"{capitalised(other)} {verb} {first}.", f"{first} {second}", f"{second} {first}")
 
 
 def _alike_things(one: str, other: str) -> bool:

@@ -180,28 +180,31 @@ def _premise(pair: Sequence[Triplet], mates: MatePassages, rng: Random) -> str |
 
 
 def shortcuts(records: Sequence[Record], passages: Sequence[Passage]) -> list[Result]:
-    """What a bag of words learns of each claim and its falsified version, by premise; empty where there are too few.
+    """What a bag of words learns of each claim and its falsified version: of the claims alone, and beside each premise.
 
-    Learned on other documents: windows of one overlap.
+    Learned on other documents: windows of one overlap. Empty where there are too few.
     """
-    edited = [one for one in twinned(list(verifier_triplets(records)), passages) if one.twin.endswith(_EDITED)]
-    if len(edited) < _FEWEST:
+    pairs = [(record.passage.document, pair_of(record)) for record in records]
+    if 2 * len(pairs) < _FEWEST:
         return []
     require("the check for shortcuts", "sklearn", "scipy", extra="evaluation")
     from vista_lab.oasis.shortcuts import Row, check
 
-    return check(
-        [Row(one.passage, one.claim, one.label == SUPPORTED_CLASS, one.twin[-1], one.document) for one in edited]
-    )
+    rows = [Row("none", pair.original, True, "none", document) for document, pair in pairs]
+    rows += [Row("none", pair.falsified, False, "none", document) for document, pair in pairs]
+    for one in twinned(list(verifier_triplets(records)), passages):
+        if one.twin.endswith(_EDITED):
+            rows.append(Row(one.passage, one.claim, one.label == SUPPORTED_CLASS, one.twin[-1], one.document))
+    return check(rows)
 
 
 def settled(records: Sequence[Record]) -> list[Record]:
     """The records of a whole set: none is accepted if a bag of words tells the falsified claims; they are doubtful then."""
     accepted = [record for record in records if record.state is State.ACCEPTED]
     found = shortcuts(accepted, [record.passage for record in records])
-    worst = next((result for result in reversed(found) if result.fails), None)
+    worst = next((result for result in found if result.fails), None)
     if worst is None:
         return list(records)
-    why = f"shortcuts: a bag of words is right about {worst.claim:.0%} of claims alone, {worst.sets:.0%} beside their premises"
+    why = f"shortcuts: a bag of words is right about {max(worst.claim, worst.sets):.0%} of claims, premise {worst.kind}"
     doubtful = {"state": State.DOUBTFUL, "reason": why}
     return [record.model_copy(update=doubtful) if record.state is State.ACCEPTED else record for record in records]
