@@ -217,8 +217,8 @@ def says(told: frozenset[str], claim: str, new: str, governor: str) -> bool:
 
 
 def _is_free(slot: Slot) -> bool:
-    """True for what follows a preposition or a conjunction, which say enough of what may follow."""
-    return slot.role not in {SUBJECT, OBJECT} and not slot.role.startswith(ATTRIBUTE)
+    """True for what follows a preposition or a conjunction, which say enough of what may follow; "to" follows its verb."""
+    return slot.role not in {SUBJECT, OBJECT, "to"} and not slot.role.startswith(ATTRIBUTE)
 
 
 def uncapital(text: str) -> str:

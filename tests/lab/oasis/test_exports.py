@@ -15,7 +15,7 @@ from vista_guard.types import Label
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.exports import Exporting, export, retriever_pairs
 from vista_lab.oasis.gates import certain, changed_words, standing
-from vista_lab.oasis.judged import VerifierGates, copied
+from vista_lab.oasis.judged import READER, VerifierGates, copied
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2
@@ -291,6 +291,20 @@ def test_a_verifier_that_is_unsure_makes_a_record_doubtful_and_not_rejected() ->
     against = VerifierGates(Fixed(0.01, 0.98, 0.01)).judge(passage, pair)
     assert worst(against, "passage-contradicts-falsified") == {Grade.PASSED}
     assert worst(against, "factual-carries-claim") == {Grade.FAILED}
+
+
+def test_limits_say_what_a_verifier_accepts() -> None:
+    passage, pair = pair_of(next(house for house in houses(9) if house.wording == "free"))
+    careful = Fixed(0.2, 0.1, 0.7)
+    assert standing(VerifierGates(careful).judge(passage, pair))[0] is State.DOUBTFUL
+    assert standing(VerifierGates(careful, limits=READER).judge(passage, pair))[0] is State.ACCEPTED
+    named = Fixed(0.2, 0.1, 0.7)
+    named.name = "reader"
+    assert standing(VerifierGates(named).judge(passage, pair))[0] is State.ACCEPTED
+    unsure = VerifierGates(Fixed(0.1, 0.1, 0.8), limits=READER).judge(passage, pair)
+    assert worst(unsure, "factual-carries-claim") == {Grade.DOUBTFUL}
+    same = VerifierGates(Fixed(0.6, 0.1, 0.3), limits=READER).judge(passage, pair)
+    assert worst(same, "falsified-differs") == worst(same, "unfactual-drops-original") == {Grade.DOUBTFUL}
 
 
 def test_overlap_is_the_share_of_runs_of_words() -> None:
