@@ -30,7 +30,7 @@ _RARELY = 0.1
 """Weight of an attribute that is unlike the replaced one."""
 
 
-class Slot(NamedTuple):
+class ClaimSlot(NamedTuple):
     """A phrase of a claim with its place. `governor`: lemma of the verb, or of the noun beside an attribute."""
 
     role: str
@@ -49,7 +49,7 @@ class Phrase(NamedTuple):
 
 
 @lru_cache(maxsize=50_000)
-def slots(claim: str) -> tuple[Slot, ...]:
+def slots(claim: str) -> tuple[ClaimSlot, ...]:
     """The replaceable phrases of a claim: subject, objects, what follows a preposition, and attributes."""
     words = tokens(claim)
     phrases = [slot for start, end in _phrases(words) for slot in _slots(claim, words, start, end)]
@@ -75,7 +75,7 @@ def _phrases(words: Sequence[Token]) -> list[tuple[int, int]]:
     return found
 
 
-def _slots(claim: str, words: Sequence[Token], start: int, end: int) -> Iterator[Slot]:
+def _slots(claim: str, words: Sequence[Token], start: int, end: int) -> Iterator[ClaimSlot]:
     inside, before, after = words[start:end], words[:start], words[end:]
     beside = {word.lower for word in (*before[-1:], *after[:1])}
     owned = any(word.tag.startswith("PRP") for word in (*before[-1:], *inside))
@@ -92,7 +92,7 @@ def _slots(claim: str, words: Sequence[Token], start: int, end: int) -> Iterator
         yield _slot(claim, kind, _lemma(inside[head], "NOUN"), inside[article:head], plural)
 
 
-def _clause(claim: str, words: Sequence[Token]) -> Iterator[Slot]:
+def _clause(claim: str, words: Sequence[Token]) -> Iterator[ClaimSlot]:
     """The clause that ends a claim: what follows "because", "until" or "before"."""
     for place, word in enumerate(words[1:-3], 1):
         inside, verbs = words[place + 1 : -1], [other for other in words[:place] if other.tag in VERBS]
@@ -102,9 +102,9 @@ def _clause(claim: str, words: Sequence[Token]) -> Iterator[Slot]:
             yield _slot(claim, f"{word.lower} {CLAUSE}", _lemma(verbs[-1], "VERB"), inside, plural=False)
 
 
-def _slot(claim: str, role: str, governor: str, inside: Sequence[Token], plural: bool) -> Slot:
+def _slot(claim: str, role: str, governor: str, inside: Sequence[Token], plural: bool) -> ClaimSlot:
     start, end = inside[0].start, inside[-1].end
-    return Slot(role, governor, claim[start:end], start, end, plural)
+    return ClaimSlot(role, governor, claim[start:end], start, end, plural)
 
 
 def _frame(before: Sequence[Token], after: Sequence[Token]) -> tuple[str, str] | None:
@@ -174,7 +174,7 @@ class Donors:
             self._about[root].add(len(self._roots))
         self._roots.append(found)
 
-    def phrases(self, slot: Slot, document: str) -> Iterator[Phrase]:
+    def phrases(self, slot: ClaimSlot, document: str) -> Iterator[Phrase]:
         """Substitutes of a phrase of this document.
 
         A subject or object comes from another document: what else its own says of "paint" may be the same thing, the hull the
@@ -216,7 +216,7 @@ def says(told: frozenset[str], claim: str, new: str, governor: str) -> bool:
     return added <= told and 2 * len(told & others) > len(others)
 
 
-def _is_free(slot: Slot) -> bool:
+def _is_free(slot: ClaimSlot) -> bool:
     """True for what follows a preposition or a conjunction, which say enough of what may follow; "to" follows its verb."""
     return slot.role not in {SUBJECT, OBJECT, "to"} and not slot.role.startswith(ATTRIBUTE)
 

@@ -55,7 +55,7 @@ class Generator(Protocol):
 
 
 @runtime_checkable
-class Learner(Protocol):
+class CorpusReader(Protocol):
     """A generator that reads the corpus before it begins."""
 
     def learn(self, passages: Iterable[Passage]) -> None:
@@ -219,7 +219,7 @@ async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated)
     outcome = Outcome(corpus.passages)
     with closing(open_set(out, how.manifest(corpus))) as records, closing(corpus):
         outcome.resumed = records.lines
-        if isinstance(making.generator, Learner) and outcome.resumed < outcome.total:
+        if isinstance(making.generator, CorpusReader) and outcome.resumed < outcome.total:
             making.generator.learn(corpus.everywhere())
         run = _Run(corpus, making, records, outcome)
         # Reading waits for another process; the loop must keep serving the model's answers.
