@@ -301,7 +301,7 @@ def test_limits_say_what_a_verifier_accepts() -> None:
     named = Fixed(0.2, 0.1, 0.7)
     named.name = "reader"
     assert standing(VerifierGates(named).judge(passage, pair))[0] is State.ACCEPTED
-    unsure = VerifierGates(Fixed(0.1, 0.1, 0.8), limits=READER).judge(passage, pair)
+    unsure = VerifierGates(Fixed(0.05, 0.1, 0.85), limits=READER).judge(passage, pair)
     assert worst(unsure, "factual-carries-claim") == {Grade.DOUBTFUL}
     same = VerifierGates(Fixed(0.6, 0.1, 0.3), limits=READER).judge(passage, pair)
     assert worst(same, "falsified-differs") == worst(same, "unfactual-drops-original") == {Grade.DOUBTFUL}
