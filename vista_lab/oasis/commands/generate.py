@@ -60,7 +60,7 @@ def generate(
         str,
         typer.Option(
             metavar="NAME",
-            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder, openai:MODEL@URL; none: certain gates alone.",
+            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder or openai:MODEL@URL; or none.",
         ),
     ] = "shipped",
     sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
