@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.blocked import ALL, EXTRAS, ROOT, run_without
+from tests.lab.oasis.generated_set import write_set
 from vista_guard._extras import how_to_install
 
 MODEL = (
@@ -247,6 +248,19 @@ def test_a_command_that_needs_an_extra_says_so_in_one_line(
     done = run_without(libraries, ["-m", "vista_guard", *command], tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {said}: {how_to_install(extra)}\n"
+
+
+def test_sheets_of_a_generated_set_need_no_database(tmp_path: Path) -> None:
+    """`oasis sheets` and `oasis agree` run with the extra that their pages name."""
+    write_set(tmp_path / "ours", 4)
+    libraries = [library for library in ALL if library not in (*EXTRAS["oasis"], *EXTRAS["evaluation"], "httpx2")]
+    names = ["ours", "--annotators", "ada,ben", "--part", "all", "--shared", "1"]
+    for kind in ("tsv", "xlsx"):
+        more = ["--sheets", kind, "--out", kind]
+        done = run_without(libraries, ["-m", "vista_guard", "oasis", "sheets", *names, *more], tmp_path)
+        assert (done.returncode, (tmp_path / kind / "extraction" / f"ada.{kind}").is_file()) == (0, True), done.stderr
+    done = run_without(libraries, ["-m", "vista_guard", "oasis", "agree", "ours", "--sheets", "tsv"], tmp_path)
+    assert "every sheet in tsv is empty" in done.stderr
 
 
 WAYS = """

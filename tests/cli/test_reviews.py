@@ -13,7 +13,8 @@ from tests.stores.test_reports_contract import report
 from vista_guard import _aio
 from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, ReviewVerdict
+from vista_guard.stores.reviewed import ConsensusClaim, Op
+from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
 from vista_lab.annotate.annotations import Annotations
 from vista_lab.metrics.agreement import AnnotatedClaim, Method

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -37,13 +38,15 @@ def run(*arguments: str) -> Result:
 
 
 def pairs(file: str = "pairs.jsonl") -> str:
-    """Forty halls, each with a claim that its document supports and one that it does not."""
+    """Forty halls, each with a claim that its document supports, one that it contradicts and one that it does not speak of."""
     lines = []
     for number in range(40):
         evidence = f"The hall {number} opened in 1925."
         for year, label in (("1925", "supported"), ("1930", "contradicted")):
             claim = f"The hall number {number} opened in {year}."
             lines.append({"evidence": evidence, "claim": claim, "label": label, "document": f"hall {number}"})
+        apart = {"claim": f"The barn number {number} was sold.", "label": "not_enough"}
+        lines.append({"evidence": evidence, **apart, "document": f"hall {number}"})
     Path(file).write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
     return file
 
@@ -59,10 +62,10 @@ def test_a_verifier_is_measured_on_the_challenge(model: str) -> None:
 
 def test_a_verifier_is_fitted_and_the_file_rules_a_guard(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("calibrate", "--verifier", model, "--pairs", pairs(), "--out", "years.json")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.exit_code == 0
     assert "set verifier_options.calibration to it" in result.stdout
     found = VerifierCalibration.load(Path("years.json"), "years")
-    assert (found.fitted_on.name, found.fitted_on.documents, found.fitted_on.claims) == ("pairs.jsonl", 40, 80)
+    assert (found.fitted_on.name, found.fitted_on.documents, found.fitted_on.claims) == ("pairs.jsonl", 40, 120)
     assert found.fitted_on.supported_or_not == 1.0
     assert found.thresholds.contradicted == 1.0  # such a model contradicts nothing
     monkeypatch.setenv("VISTA_GUARD_VERIFIER_OPTIONS__CALIBRATION", "years.json")
@@ -80,6 +83,22 @@ def test_a_verifier_is_fitted_and_the_file_rules_a_guard(model: str, monkeypatch
         )
         assert (year, run(*check).exit_code) == (year, exit_code)
     assert "made for the verifier years, and shipped verifies" in run("check", "It opened.").stderr
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (lambda row: row["label"] != "not_enough", "40 supported, 40 contradicted, 0 not_enough"),
+        (lambda row: int(row["document"].split()[1]) < 30, "90 claims of 30 documents"),
+        (lambda row: row["label"] != "contradicted" or int(row["document"].split()[1]) < 29, "29 contradicted"),
+    ],
+)
+def test_too_few_pairs_are_refused(kept: Callable[[dict[str, str]], bool], said: str, model: str) -> None:
+    rows = [json.loads(line) for line in Path(pairs()).read_text(encoding="utf-8").splitlines()]
+    Path("few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows if kept(row)), encoding="utf-8")
+    result = run("calibrate", "--verifier", model, "--pairs", "few.jsonl", "--out", "x.json")
+    assert (result.exit_code, Path("x.json").exists()) == (2, False)
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize(

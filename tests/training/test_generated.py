@@ -28,19 +28,29 @@ TOWNS = ("Ghent", "Bruges", "Antwerp", "Leuven", "Namur", "Mons", "Dinant", "Arl
 
 
 def record(number: int, first: int = 0, state: State = State.ACCEPTED) -> Record:
-    """A passage about one town's ferry."""
+    """A passage about one town's ferry. Half of the piers opened and half closed: no word tells what is falsified."""
     town = TOWNS[number % len(TOWNS)]
-    claims = (f"The ferry of {town} leaves at noon.", f"The mayor of {town} opened pier {first} of {town}.")
+    did, other = ("opened", "closed")[:: 1 if number // len(TOWNS) % 2 else -1]
+    claims = (f"The ferry of {town} leaves at noon.", f"The mayor of {town} {did} pier {first} of {town}.")
     pair = GeneratedPair(
         claims=claims,
         altered=1,
-        falsified=claims[1].replace("opened", "closed"),
-        factual=f"At noon the ferry of {town} leaves. Pier {first} of {town} was opened by the mayor.",
-        unfactual=f"At noon the ferry of {town} leaves. Pier {first} of {town} was closed by the mayor.",
+        falsified=claims[1].replace(did, other),
+        factual=f"At noon the ferry of {town} leaves. Pier {first} of {town} was {did} by the mayor.",
+        unfactual=f"At noon the ferry of {town} leaves. Pier {first} of {town} was {other} by the mayor.",
     )
     text = f"{' '.join(claims)} Number {number}."
     passage = Passage(document=f"{town.lower()}-{number}.md", first=first, sentences=3, text=text)
     return Record(passage=passage, made_by="test", state=state, pair=pair)
+
+
+def mate(word: str) -> Record:
+    """A passage of another document with a word that tells a claim from its falsified version."""
+    passage = Passage(document=f"{word}.md", first=0, sentences=3, text=f"Each of the shops {word} early.")
+    return Record(passage=passage, made_by="test", state=State.REJECTED)
+
+
+MATES = [mate("opened"), mate("closed")]
 
 
 def written(folder: Path, records: Sequence[Record]) -> Path:
@@ -66,7 +76,7 @@ class Unsure:
 
 
 def test_the_triplets_of_section_5_3_with_neutrals_of_other_windows() -> None:
-    rows: list[VerifierRow] = list(maker("verifier", Unsure())([record(1, 0), record(1, 3)]))
+    rows: list[VerifierRow] = list(maker("verifier", Unsure())([record(1, 0), record(1, 3), *MATES]))
     assert label_counts(rows) == {"supported": 10, "contradicted": 6, "not_enough": 4}
     for row in rows:
         own = record(1, row.source.first)
@@ -74,11 +84,14 @@ def test_the_triplets_of_section_5_3_with_neutrals_of_other_windows() -> None:
             assert row.passage == record(1, 3 - row.source.first).passage.text
         else:
             assert own.pair is not None
-            assert row.passage in (own.passage.text, own.pair.factual, own.pair.unfactual)
+            texts = own.passage.text, own.pair.factual, own.pair.unfactual
+            assert any(text in row.passage for text in texts)
+            edited = row.claim in {own.pair.original, own.pair.falsified} and row.source.first == own.passage.first
+            assert (row.passage in texts) != (edited and row.twin.count("/") == 1)
 
 
 def test_a_claim_and_its_falsified_twin_are_ranked_and_no_other_rows_are() -> None:
-    twins = Counter(row.twin for row in maker("verifier")([record(1)]))
+    twins = Counter(row.twin for row in maker("verifier")([record(1), *MATES]))
     assert sorted(twins.values()) == [1, 1, 2, 2, 2]
 
 
@@ -166,7 +179,7 @@ def test_easiness_of_an_extractor() -> None:
 
 
 def test_figures_of_a_verifier_that_is_never_sure() -> None:
-    rows = list(maker("verifier", Unsure())([record(1, 0), record(1, 3)]))
+    rows = list(maker("verifier", Unsure())([record(1, 0), record(1, 3), *MATES]))
     assert verifier_figures(Unsure(), rows) == pytest.approx(
         {"balanced accuracy, three labels": 1 / 3, "balanced accuracy, supported or not": 1 / 2}
     )

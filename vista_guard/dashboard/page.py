@@ -26,7 +26,8 @@ from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.reading.visible import as_cell
 from vista_guard.stores.reports import FindingRow
-from vista_guard.stores.reviews.queue import Reviews, Word, clean_name
+from vista_guard.stores.reviewed import clean_name
+from vista_guard.stores.reviews.queue import Reviews, Word
 from vista_guard.types import Label
 
 FIRST_STEPS: Final = """\

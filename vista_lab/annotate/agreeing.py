@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.queue import LONGEST_TEXT, ConsensusClaim, Op
+from vista_guard.stores.reviewed import LONGEST_TEXT, ConsensusClaim, Op
 from vista_guard.types import Claim, Label
 from vista_lab.annotate.forms import Answers, Form, Level, Measure, TextMark, Value
 from vista_lab.annotate.sheets import QUEUE, Faults, Field, FilledSheet, Row, Table, read

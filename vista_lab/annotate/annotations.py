@@ -20,16 +20,10 @@ from vista_guard.stores.reports import store
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import utc
 from vista_guard.stores.reports.tables import CONSENSUS, TURNS
-from vista_guard.stores.reviews.queue import (
-    SETTLED_CLAIMS,
-    ConsensusClaim,
-    Op,
-    clean_name,
-    clean_text,
-    find_report,
-    visible,
-)
+from vista_guard.stores.reviewed import ConsensusClaim, Op, clean_name
+from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, clean_text, find_report, visible
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
+from vista_lab.annotate.forms import MOST_CLAIMS
 from vista_lab.annotate.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS, are_made, make_tables
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
@@ -287,7 +281,6 @@ MOST_TASKS = 2000
 """Tasks of a batch that are read at once."""
 
 MOST_ANNOTATORS = 20
-MOST_CLAIMS = 500
 
 
 class Annotations:

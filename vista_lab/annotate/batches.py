@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.queue import clean_name
+from vista_guard.stores.reviewed import clean_name
 from vista_lab.annotate.agreement import Discussed
 from vista_lab.annotate.annotations import MOST_ANNOTATORS
 from vista_lab.annotate.forms import Answers, Form, Item, Level, Value, check_values

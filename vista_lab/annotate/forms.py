@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.queue import LONGEST_TEXT, Op
+from vista_guard.stores.reviewed import LONGEST_TEXT, Op
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import Scale
 from vista_lab.registry import additions
@@ -35,6 +35,9 @@ RESERVED = ("id", "group", "study", "suggested")
 
 SEVERAL = ";"
 """Separates several choices in one cell."""
+
+MOST_CLAIMS = 500
+"""Of one turn."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 

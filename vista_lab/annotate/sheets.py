@@ -23,9 +23,9 @@ from zipfile import BadZipFile, ZipFile
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.reading.visible import begins_formula, visible
-from vista_guard.stores.reviews.queue import Op, clean_name
-from vista_lab.annotate.annotations import MOST_CLAIMS
+from vista_guard.stores.reviewed import Op, clean_name
 from vista_lab.annotate.forms import (
+    MOST_CLAIMS,
     Answers,
     ChoiceMark,
     ChoicesMark,

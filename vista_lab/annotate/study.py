@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.queue import clean_name
+from vista_guard.stores.reviewed import clean_name
 from vista_guard.types import Claim, Conversation, Label, Role, Turn, TurnReport
 from vista_lab.annotate import sheets
 from vista_lab.annotate.forms import Form, Item, Part, Unit, load_form

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard._extras import require
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.queue import ConsensusClaim, Op
+from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.types import Label, Span
 from vista_lab.metrics import claim_sets
 from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups

@@ -8,23 +8,25 @@ the reason.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from random import Random
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.protocols import Embedder
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Role, Turn
 from vista_lab.oasis.alterations import FRONT, Alteration, alterations, main_verb
+from vista_lab.oasis.frames import Donors
 from vista_lab.oasis.gates import MOST_WORDS, PRONOUN
 from vista_lab.oasis.paraphrases import link_sentences, paraphrase
 from vista_lab.oasis.records import GeneratedPair, NoPair, PairAnswer, Passage
 from vista_lab.oasis.rewriters.carrier import read_text
 from vista_lab.oasis.rewriters.text import tokens
 
-RULES = "1"
+RULES = "2"
 """Version of the rules; bump it when a passage would give another pair."""
 LEAST_WORDS, LEAST_CLAIMS = 4, 2
 _MARKUP = re.compile(
@@ -63,15 +65,23 @@ class EmbeddedGenerator:
     Args:
         edits: `paper`, or `all` for changed values and names and for denials too.
         seed: random seed of its choices.
+        embedder: says how alike two phrases are; the shipped one by default.
 
     Raises:
         ConfigError: no such edits.
     """
 
-    def __init__(self, edits: str = "paper", seed: int = 0) -> None:
+    def __init__(self, edits: str = "paper", seed: int = 0, embedder: Embedder | None = None) -> None:
         if edits not in ("paper", "all"):
             raise ConfigError(f"edits is {edits!r}; give paper or all")
-        self._edits, self._seed = edits, seed
+        self._edits, self._seed, self._embedder = edits, seed, embedder or OnnxEmbedder()
+        self._donors: Donors | None = None
+
+    def learn(self, passages: Iterable[Passage]) -> None:
+        """Takes substitutes from these passages: windows of the whole corpus. Else a passage's own claims lend them."""
+        self._donors = Donors(
+            ((one.document, claim) for one in passages for claim in plain_claims(one.text)), self._embedder
+        )
 
     @property
     def name(self) -> str:
@@ -95,25 +105,24 @@ class EmbeddedGenerator:
             number = "no claim" if not claims else "one claim"
             return NoPair(f"the rules state {number} of it in {MOST_WORDS} words, with a subject that is no pronoun")
         seed = f"{self._seed}:{passage.id}"
-        for place, edit in self._draw_edits(claims, passage.text, seed):
+        for place, edit in self._draw_edits(claims, passage, seed):
             pair = _write_pair(claims, place, edit, seed)
             if pair is not None:
                 return pair
         return NoPair(f"the rules can make none of its {len(claims)} claims false")
 
-    def _draw_edits(self, claims: Sequence[str], text: str, seed: str) -> list[tuple[int, Alteration]]:
-        """All edits of all claims in random order; rare kinds come first as often as common ones."""
-        edits = []
-        for place, claim in enumerate(claims):
-            others = [*claims[:place], *claims[place + 1 :]]
-            edits += [(place, edit) for edit in alterations(claim, text, others, self._edits, self._seed)]
-        rng, common = Random(seed), Counter(edit.kind for _, edit in edits)
-        weights = {kind: _WEIGHTS.get(kind, 1.0) / count for kind, count in common.items()}
-        return sorted(edits, key=lambda candidate: rng.random() ** (1.0 / weights[candidate[1].kind]), reverse=True)
-
-
-_WEIGHTS = {"parallel": 6.0, "direction": 6.0, "comparison": 6.0, "role": 6.0, "condition": 2.0, "phrase": 1.5}
-"""Weight of a kind in the draw: exchanges use the same words on both sides, so no word reveals the label."""
+    def _draw_edits(self, claims: Sequence[str], passage: Passage, seed: str) -> list[tuple[int, Alteration]]:
+        """All edits of all claims in random order, likely ones first as a rule."""
+        rng, donors = (
+            Random(seed),
+            self._donors or Donors([(passage.document, claim) for claim in claims], self._embedder),
+        )
+        edits = [
+            (place, edit)
+            for place, claim in enumerate(claims)
+            for edit in alterations(claim, passage, donors, self._edits, self._seed)
+        ]
+        return sorted(edits, key=lambda candidate: rng.random() ** (1.0 / candidate[1].weight), reverse=True)
 
 
 def _write_pair(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> GeneratedPair | None:

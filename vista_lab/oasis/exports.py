@@ -7,9 +7,9 @@ data/
     claim_falsification.jsonl title, original, falsified
     factual_text.jsonl        title, claims, text
     unfactual_text.jsonl      title, claims, text
-    verifier.jsonl            triplets (§5.3), as `training.train` reads them: premise, hypothesis, allowed, twin
-    twins.jsonl               twins without a shortcut, as `training.train` reads them (see `twins`)
-    pairs.jsonl               the triplets, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
+    verifier.jsonl            triplets (§5.3), as `training.train` reads them: premise, hypothesis, allowed, twin; a claim and its
+                              falsified version beside two passages, so that no word tells them apart (see `triplets`)
+    pairs.jsonl               the triplets as they are, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
     retriever.jsonl           claim and passage (§5.2); `group`: rows of one are never each other's negatives
     extractor.jsonl           text and claims (§5.1)
     task1.json, task2.json    logs in the reference format (§4.2), for `eval`, `compare`, `calibrate`
@@ -29,18 +29,12 @@ from pydantic import BaseModel, ConfigDict
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
-from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.passages import overlap
 from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
-from vista_lab.oasis.twins import MatePassages, twins
+from vista_lab.oasis.triplets import pair_of, settled, twinned, verifier_triplets
 from vista_lab.runs.folder import read_manifest
 from vista_lab.runs.made import EXPORT, State
-
-LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
-NEUTRAL = 0.5
-"""Least probability of a neutral passage; if a document's best one is below it, there is none."""
 
 
 class ExportNote(BaseModel):
@@ -63,7 +57,7 @@ class Exporting:
     """The options of an export.
 
     `doubtful`: doubtful records too. `entailed_by_unfactual`: the triplets ⟨c_j≠i, U, ENT⟩, which the paper's example A.2 breaks.
-    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets.
+    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets, and so no not-enough rows.
     """
 
     splitting: Splitting = field(default_factory=Splitting)
@@ -79,7 +73,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
         InputError: a set cannot be read, has nothing to export, or two hold one passage.
         ConfigError: the folder cannot be written, or holds something else.
     """
-    every = list(all_records(sets))
+    every = settled(list(all_records(sets)))
     records = [record for record in every if is_usable(record, doubtful=how.doubtful)]
     if not records:
         more = "" if how.doubtful else "; --doubtful takes those that no gate is sure of"
@@ -89,7 +83,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
     _check_folder(out)
     for part, members in parts.items():
         usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
-        counts += _write_part(out / part, usable, how, MatePassages([record.passage for record in members]))
+        counts += _write_part(out / part, usable, how, [record.passage for record in members])
     note = _note(sets, how, records, counts)
     write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
     return note
@@ -125,20 +119,19 @@ def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], count
     )
 
 
-def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: MatePassages) -> Counter[str]:
+def _write_part(folder: Path, records: Sequence[Record], how: Exporting, passages: Sequence[Passage]) -> Counter[str]:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     counts: Counter[str] = Counter()
-    triplets = list(verifier_triplets(records, how))
+    triplets = list(verifier_triplets(records, passages, how.neutrals, entailed_by_unfactual=how.entailed_by_unfactual))
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
         **{
-            f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, _pair(one))} for one in records]
+            f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, pair_of(one))} for one in records]
             for name, columns in RELEASED.items()
         },
-        "verifier.jsonl": (triplet.training_row() for triplet in triplets),
-        "twins.jsonl": twins(records, mates, how.splitting.seed),
+        "verifier.jsonl": (one.training_row() for one in twinned(triplets, passages, how.splitting.seed)),
         "pairs.jsonl": (triplet.calibration_row() for triplet in triplets),
         "retriever.jsonl": retriever_pairs(records),
         "extractor.jsonl": map(extractor_row, records),
@@ -151,13 +144,6 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: 
         counts[f"{folder.name}/{name}"] = 2 * len(records)
         write_whole(folder / name, log(records))
     return counts
-
-
-def _pair(record: Record) -> GeneratedPair:
-    """The pair of a usable record, which has one."""
-    if record.pair is None:
-        raise InputError(f"the record of {record.passage.id} has no pair")
-    return record.pair
 
 
 def _altered_claims(pair: GeneratedPair) -> list[str]:
@@ -176,80 +162,13 @@ RELEASED: Mapping[str, Callable[[Passage, GeneratedPair], dict[str, Any]]] = {
 
 def extractor_row(record: Record) -> dict[str, Any]:
     """⟨t, C⟩ (§5.1)."""
-    return {"passage": record.passage.id, "text": record.passage.text, "claims": list(_pair(record).claims)}
+    return {"passage": record.passage.id, "text": record.passage.text, "claims": list(pair_of(record).claims)}
 
 
 def retriever_pairs(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     """⟨c_j, t⟩, ⟨c_j, F⟩, ⟨c_j, U⟩ and the same with c̄ (§5.2); the falsified claim's original is one of the c_j."""
     for record in records:
-        pair = _pair(record)
+        pair = pair_of(record)
         for claim in (*pair.claims, pair.falsified):
             for kind, text in (("t", record.passage.text), ("F", pair.factual), ("U", pair.unfactual)):
                 yield {"claim": claim, "passage": text, "kind": kind, "group": record.passage.id}
-
-
-@dataclass(frozen=True)
-class Triplet:
-    """⟨claim, passage, label⟩ (§5.3). `twin`: triplets with the same one differ by the edit alone."""
-
-    claim: str
-    passage: str
-    label: int
-    kind: str
-    twin: str
-    document: str
-
-    def training_row(self) -> dict[str, Any]:
-        """A row for `training.train`."""
-        texts = {"premise": self.passage, "hypothesis": self.claim, "allowed": [self.label]}
-        return {**texts, "source": "oasis", "kind": self.kind, "twin": self.twin}
-
-    def calibration_row(self) -> dict[str, Any]:
-        """A row for `vista-guard calibrate --pairs`."""
-        texts = {"evidence": self.passage, "claim": self.claim}
-        return {**texts, "label": LABELS[self.label], "document": self.document}
-
-
-def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
-    """The triplets of §5.3; neutrals only if a verifier chooses them."""
-    windows: dict[str, list[Passage]] = {}
-    for record in records:
-        windows.setdefault(record.passage.document, []).append(record.passage)
-    for record in records:
-        yield from _pair_triplets(record.passage, _pair(record), how.entailed_by_unfactual)
-        if how.neutrals is not None:
-            yield from _neutrals(record, windows[record.passage.document], how.neutrals)
-
-
-def _pair_triplets(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
-    def carried(claim: str, text: str, side: str, twin: str) -> Triplet:
-        return Triplet(claim, text, SUPPORTED_CLASS, f"{side} carries", f"{passage.id}/{twin}", passage.document)
-
-    def refuted(claim: str, text: str, side: str) -> Triplet:
-        twin = f"{passage.id}/{side}"
-        return Triplet(claim, text, CONTRADICTED_CLASS, f"{side} contradicts", twin, passage.document)
-
-    for side, text in (("t", passage.text), ("F", pair.factual)):
-        for place, claim in enumerate(pair.claims):
-            yield carried(claim, text, side, side if place == pair.altered else f"{side}/{place}")
-        yield refuted(pair.falsified, text, side)
-    yield carried(pair.falsified, pair.unfactual, "U", "U")
-    yield refuted(pair.original, pair.unfactual, "U")
-    for place, claim in enumerate(pair.claims) if entailed_by_unfactual else ():
-        if place != pair.altered:
-            yield carried(claim, pair.unfactual, "U", f"U/{place}")
-
-
-def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:
-    """The claims with the document's most surely neutral passage (argmax of §5.3) that shares no sentence with t."""
-    apart = [window for window in windows if not overlap(window, record.passage)]
-    if not apart:
-        return
-    claims = _pair(record).claims
-    rows = verifier.probabilities([(window.text, claim) for claim in claims for window in apart])
-    for number, claim in enumerate(claims):
-        scores = [float(row[NOT_ENOUGH_CLASS]) for row in rows[number * len(apart) : (number + 1) * len(apart)]]
-        best = max(range(len(apart)), key=scores.__getitem__)
-        if scores[best] >= NEUTRAL:
-            twin = f"{record.passage.id}/neutral/{number}"
-            yield Triplet(claim, apart[best].text, NOT_ENOUGH_CLASS, "neutral", twin, record.passage.document)

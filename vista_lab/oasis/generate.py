@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import ConfigError
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile
@@ -51,6 +51,15 @@ class Generator(Protocol):
             BudgetError: the budget is spent.
             JudgeError: no answer came.
         """
+        ...
+
+
+@runtime_checkable
+class CorpusReader(Protocol):
+    """A generator that reads the corpus before it begins."""
+
+    def learn(self, passages: Iterable[Passage]) -> None:
+        """Called once, with windows of all documents."""
         ...
 
 
@@ -210,6 +219,8 @@ async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated)
     outcome = Outcome(corpus.passages)
     with closing(open_set(out, how.manifest(corpus))) as records, closing(corpus):
         outcome.resumed = records.lines
+        if isinstance(making.generator, CorpusReader) and outcome.resumed < outcome.total:
+            making.generator.learn(corpus.everywhere())
         run = _Run(corpus, making, records, outcome)
         # Reading waits for another process; the loop must keep serving the model's answers.
         work = await work_through(

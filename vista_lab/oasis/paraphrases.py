@@ -13,10 +13,12 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from random import Random
 
+from lemminflect import getAllLemmas  # type: ignore[import-untyped]
+
 from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.oasis.rewriters.carrier import read_json
 from vista_lab.oasis.rewriters.forms import other_form
-from vista_lab.oasis.rewriters.text import a_or_an, capitalised, contract, stripped, uncapitalised
+from vista_lab.oasis.rewriters.text import a_or_an, capitalised, contract, same_tags, stripped, tokens, uncapitalised
 from vista_lab.oasis.rewriters.values import NUMERIC, Value, numeric_values, occurrences
 from vista_lab.oasis.rewriters.voice import to_active, to_passive
 from vista_lab.oasis.rewriters.wording import alike
@@ -60,19 +62,19 @@ def paraphrase(claim: str, seed: str, keep: AbstractSet[str] = frozenset()) -> s
 def link_sentences(sentences: Sequence[str], seed: str) -> list[str]:
     """The sentences, some with a linking word in front."""
     linked = list(sentences[:1])
+    names = {word for sentence in sentences for word in re.findall(r"(?<=[\w,] )[A-Z]\w+", sentence)}
     for place, sentence in enumerate(sentences[1:], 1):
         roll = Random(f"{seed}:link:{place}")
         link = roll.choice(_LINKS)
-        linked.append(f"{link}{_lower_first(sentence)}" if link else sentence)
+        linked.append(f"{link}{_lower_first(sentence, names)}" if link else sentence)
     return linked
 
 
-def _lower_first(sentence: str) -> str:
-    first = sentence.split(" ", 1)[0]
-    return sentence[:1].lower() + sentence[1:] if first in _OPENERS else uncapitalised(sentence)
-
-
-_OPENERS = frozenset(["Unless", "Although", "While", "Because", "Since", "When", "If", "During", "Before", "After"])
+def _lower_first(sentence: str, names: AbstractSet[str]) -> str:
+    """The sentence after a linking word: its first word loses the capital if it is a known word, and no part of a name."""
+    first, _, rest = sentence.partition(" ")
+    known = first not in names and getAllLemmas(first.lower()) and not rest[:1].isupper()
+    return sentence[:1].lower() + sentence[1:] if known else uncapitalised(sentence)
 
 
 def _roll(seed: str, step: str, words: str) -> float:
@@ -122,10 +124,13 @@ def _values(text: str, seed: str, keep: AbstractSet[str]) -> str:
 
 
 def _may_be_reformed(text: str, value: Value) -> bool:
-    """True if no neighbouring word depends on the value's form."""
+    """True if no neighbouring word depends on the value's form, nor counts with it: "three hundred"."""
     after = text[value.end : value.end + 1]
-    return after not in {"-", "/", "%"} and not re.search(
-        r"(?:[\w$/.,-]|\b(?:the|a|an|this|that|each|every) )$", text[: value.start]
+    beside = any(word.tag == "CD" and word.start == value.end + 1 for word in tokens(text))
+    return (
+        not beside
+        and after not in {"-", "/", "%"}
+        and not re.search(r"(?:[\w$/.,-]|\b(?:the|a|an|this|that|each|every) )$", text[: value.start])
     )
 
 
@@ -146,6 +151,8 @@ def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
             if _touches(new, keep):
                 continue
             new = capitalised(new) if start == 0 else new
+            if not same_tags(text, text[:start] + new + text[end:]):
+                continue  # the word has another part of speech here
             text = text[:start] + new + text[end:]
             shift = len(new) - (end - start)
             changed = [(a + shift, b + shift) if a >= start else (a, b) for a, b in changed] + [

@@ -114,12 +114,16 @@ class Corpus:
                 raise InputError(f"{self.folder / document.id} changed while it was read; run the same command again")
             yield document, [passage for passage in windows(document, self.cut) if passage.id in self.drawn]
 
-    def elsewhere(self) -> Elsewhere:
-        """Index of non-overlapping windows of all shards' documents, where a claim may be true too."""
-        index = Elsewhere()
+    def everywhere(self) -> Iterator[Passage]:
+        """Windows of all shards' documents that do not overlap."""
         whole = replace(self.cut, stride=self.cut.sentences, shard=1, shards=1)
         for document in _documents(self.folder, [], self.reader):
-            index.add(windows(document, whole))
+            yield from windows(document, whole)
+
+    def elsewhere(self) -> Elsewhere:
+        """Index of all windows, where a claim may be true too."""
+        index = Elsewhere()
+        index.add(self.everywhere())
         return index
 
 
@@ -242,6 +246,7 @@ class Elsewhere:
         self._postings: dict[str, array[int]] = {}
         self._places: list[tuple[str, int, int]] = []
         self._texts: list[str] = []
+        self._own: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self._places)
@@ -251,6 +256,7 @@ class Elsewhere:
         for passage in passages:
             for word in stems(passage.text):
                 self._postings.setdefault(word, array("L")).append(len(self._places))
+            self._own.setdefault(passage.document, []).append(len(self._places))
             self._places.append((passage.document, passage.first, passage.sentences))
             self._texts.append(passage.text)
 
@@ -266,6 +272,11 @@ class Elsewhere:
         best = heapq.nlargest(count + 8, scores, key=lambda place: (scores[place], -place))
         apart = [place for place in best if not overlap(self._window(place), passage)]
         return [self._texts[place] for place in apart[:count]]
+
+    def of(self, passage: Passage) -> list[str]:
+        """Texts of the passage's document's windows that share no sentence with it."""
+        own = self._own.get(passage.document, ())
+        return [self._texts[place] for place in own if not overlap(self._window(place), passage)]
 
     def _window(self, place: int) -> Passage:
         document, first, sentences = self._places[place]

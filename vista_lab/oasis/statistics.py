@@ -7,18 +7,17 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from vista_lab.datasets.pairs import SUPPORTED_CLASS
-from vista_lab.oasis.exports import Exporting, verifier_triplets
+from vista_lab.oasis import triplets
 from vista_lab.oasis.judged import copied
-from vista_lab.oasis.records import Passage, Record
-from vista_lab.oasis.shortcuts import Result, Row, check, row_of
-from vista_lab.oasis.twins import MatePassages, twins
+from vista_lab.oasis.records import Record
 from vista_lab.runs.made import Grade, State
 
+if TYPE_CHECKING:
+    from vista_lab.oasis.shortcuts import Result
+
 _TOKEN = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
-_FEWEST = 40
-"""Fewest pairs for the shortcut check."""
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Edges of the bands of word overlap between F and its passage."""
 
@@ -43,8 +42,8 @@ class SetFigures:
     """All figures of a set.
 
     `states` and `reasons`: of all records. `gates`: by gate, how many records have this as the worst grade of its verdicts.
-    `overlaps`: by band of word overlap, records by state. `shortcuts` and `twins`: what a bag of words learns of the labels;
-    empty where there are too few pairs.
+    `overlaps`: by band of word overlap, records by state. `shortcuts`: what a bag of words learns of c and c̄, by premise: t, F
+    and U; empty where there are too few pairs.
     """
 
     table: Table2
@@ -53,9 +52,6 @@ class SetFigures:
     gates: Mapping[str, Mapping[Grade, int]]
     overlaps: Mapping[str, Mapping[State, int]]
     shortcuts: Sequence[Result] = field(default=())
-    """On the triplets of c and c̄, by premise: t, F and U."""
-    twins: Sequence[Result] = field(default=())
-    """On the export's twins."""
 
 
 def tokens(text: str) -> int:
@@ -69,16 +65,14 @@ def tokens(text: str) -> int:
 
 
 def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
-    """Counts a set's records. Table 2 and shortcuts are of the accepted and doubtful ones."""
+    """Counts a set's records. Table 2 and shortcuts are of the accepted and doubtful ones; a shortcut leaves none accepted."""
     states: Counter[State] = Counter()
     reasons: Counter[str] = Counter()
     gates: dict[str, Counter[Grade]] = defaultdict(Counter)
     overlaps: dict[str, Counter[State]] = defaultdict(Counter)
     usable: list[Record] = []
-    passages: list[Passage] = []
-    for record in records:
-        if shortcuts:
-            passages.append(record.passage)
+    every = triplets.settled(list(records)) if shortcuts else records
+    for record in every:
         states[record.state] += 1
         if record.reason:
             reasons[reason_of(record)] += 1
@@ -88,9 +82,9 @@ def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
             overlaps[band(copied(record.pair.factual, record.passage.text))][record.state] += 1
         if record.state is not State.REJECTED:
             usable.append(record)
-    results = shortcut_results(usable, passages) if shortcuts else ((), ())
+    found = triplets.shortcuts(usable, [record.passage for record in every]) if shortcuts else ()
     return SetFigures(
-        table_2(usable), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), *results
+        table_2(usable), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), found
     )
 
 
@@ -133,18 +127,3 @@ def table_2(records: Sequence[Record]) -> Table2:
 
 def _mean(counts: Sequence[int]) -> float | None:
     return sum(counts) / len(counts) if counts else None
-
-
-def shortcut_results(records: Sequence[Record], passages: Sequence[Passage]) -> tuple[list[Result], list[Result]]:
-    """The shortcut check on the triplets of each claim and its falsified version, and on the twins with mates from `passages`."""
-    edited = [one for one in verifier_triplets(records, Exporting()) if one.twin.endswith(("/t", "/F", "/U"))]
-    plain = [
-        Row(one.passage, one.claim, one.label == SUPPORTED_CLASS, one.twin[-1], one.twin.rpartition("/")[0])
-        for one in edited
-    ]
-    mated = [row_of(row, number) for number, row in enumerate(twins(records, MatePassages(passages)))]
-    return _check_shortcuts(plain), _check_shortcuts(mated)
-
-
-def _check_shortcuts(rows: Sequence[Row]) -> list[Result]:
-    return check(rows) if len(rows) >= _FEWEST else []

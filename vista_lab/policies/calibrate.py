@@ -6,6 +6,7 @@ measures one.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from vista_lab.policies.verifiers import TimedVerifier
 
 
+WORDS = re.compile(r"\w+")
+COPIED = 0.5
+"""Share of supported claims without a word of their own above which they say little of free wording."""
 LevelName = Literal["turn", "claim"]
 
 
@@ -218,7 +222,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
 
     Raises:
         ConfigError: the verifier cannot be built, or the file cannot be written.
-        InputError: the pairs cannot be read, or all have the same label.
+        InputError: the pairs cannot be read, or are too few of a label or of documents.
         JudgeError: the verifier failed.
     """
     import asyncio
@@ -228,7 +232,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     from vista_guard.judges.composed import ensemble
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.cli.long_runs import steps
-    from vista_lab.policies.verifiers import HOTTEST, calibrate, challenge_cases, read_cases
+    from vista_lab.policies.verifiers import HOTTEST, UNLIKELY, calibrate, challenge_cases, read_cases
 
     cases = challenge_cases() if pairs is None else read_cases(pairs)
     named = source or ("challenge, development half" if pairs is None else pairs.name)
@@ -243,6 +247,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
             await ensemble.aclose(verifier)
 
     calibration = asyncio.run(fit_and_close())
+    supported = [case for case in cases if case.gold == "supported"]
     calibration.save(out)
     console = Console(highlight=False)
     console.print(table(calibration))
@@ -252,6 +257,19 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         )
         typer.echo(
             f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
+        )
+    copies = sum(set(WORDS.findall(one.claim.lower())) <= set(WORDS.findall(one.evidence.lower())) for one in supported)
+    if pairs is not None and copies > COPIED * len(supported):
+        typer.echo(
+            f"{copies} of {len(supported)} supported claims use only words of their evidence: these thresholds fit such text, "
+            "and call much not supported that is told in other words",
+            err=True,
+        )
+    low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
+    if low:
+        warning = f"{' and '.join(low)}: below {UNLIKELY:g} a claim gets a label that the verifier finds unlikely"
+        typer.echo(
+            f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True
         )
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
@@ -264,8 +282,9 @@ def table(found: VerifierCalibration) -> RenderableType:
     precision = "none was" if on.contradicted_precision is None else f"{on.contradicted_precision:.1%}"
     shown = Table("", "value", title=f"{found.verifier}, on {on.claims:,} claims about {on.documents:,} documents")
     shown.add_row("temperature", f"{found.temperature:g}")
-    shown.add_row("supported from", f"{found.thresholds.supported:g}")
-    shown.add_row("contradicted from", f"{found.thresholds.contradicted:g}")
+    for name, interval in (("supported", on.supported_interval), ("contradicted", on.contradicted_interval)):
+        reach = f" ({interval[0]:.2f}–{interval[1]:.2f})" if interval else ""
+        shown.add_row(f"{name} from", f"{getattr(found.thresholds, name):g}{reach}")
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from vista_guard.types import (
     Turn,
     Unchecked,
 )
+from vista_lab.metrics.intervals import bootstrap_interval
 from vista_lab.policies.challenge import read_items
 from vista_lab.training.rows import LABELS
 
@@ -86,7 +88,7 @@ def read_cases(file: Path) -> list[Case]:
     `document` where several lines share one.
 
     Raises:
-        InputError: the file cannot be read, or a line is something else; names the line.
+        InputError: the file cannot be read, or a line is something else, which it names; or there are too few.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -95,20 +97,45 @@ def read_cases(file: Path) -> list[Case]:
     except OSError as exc:
         raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
     cases = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    check_labels(str(file), cases)
-    return cases
+    check_enough(str(file), cases)
+    return _among_others(cases)
 
 
-def check_labels(source: str, cases: Sequence[Case]) -> None:
-    """Checks that there are both supported and other claims to fit.
+OTHERS = 20
+"""Most documents beside a claim's own evidence."""
+
+
+def _among_others(cases: Sequence[Case]) -> list[Case]:
+    """The cases as in use: each claim is judged among other documents, one piece of evidence of each."""
+    others = {case.document: case.turn.turns[-1].documents[0] for case in reversed(cases)}
+
+    def among(case: Case) -> Case:
+        beside = (document for name, document in others.items() if name != case.document)
+        turn = case.turn.turns[-1]
+        turn = turn.model_copy(update={"documents": (*turn.documents, *islice(beside, OTHERS))})
+        return replace(case, turn=case.turn.model_copy(update={"turns": (turn,)}))
+
+    return [among(case) for case in cases]
+
+
+LEAST_CLAIMS, LEAST_DOCUMENTS, LEAST_OF_LABEL = 100, 10, 30
+"""With fewer, thresholds follow single claims: of 68 claims of four documents, "contradicted" came to begin at .19."""
+
+
+def check_enough(source: str, cases: Sequence[Case]) -> None:
+    """Checks that there are enough claims, documents and claims of each label to fit.
 
     Raises:
-        InputError: no supported claims, or no others.
+        InputError: there are not; says what there is, what is needed, and how to get it.
     """
-    supported = sum(case.gold == "supported" for case in cases)
-    if not 0 < supported < len(cases):
+    counts, documents = Counter(case.gold for case in cases), len({case.document for case in cases})
+    enough = len(cases) >= LEAST_CLAIMS and documents >= LEAST_DOCUMENTS
+    if not enough or any(counts[label] < LEAST_OF_LABEL for label in LABELS):
+        found = ", ".join(f"{counts[label]} {label}" for label in LABELS)
         raise InputError(
-            f"{source} has {supported} supported claims of {len(cases)}; thresholds need both kinds, best a hundred of each"
+            f"{source} has {len(cases)} claims of {documents} documents ({found}); a calibration needs {LEAST_CLAIMS} claims of "
+            f"{LEAST_DOCUMENTS} documents, {LEAST_OF_LABEL} of each label. Use more documents, or more passages of each "
+            "(oasis generate --per-document); oasis export adds not_enough rows; or leave --pairs out to fit on the challenge"
         )
 
 
@@ -122,7 +149,7 @@ def _own_case(file: Path, number: int, line: str) -> Case:
             f"{file} line {number}: {where}: {first['msg']}; a line is "
             '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
         ) from exc
-    document = Document(id="evidence", text=pair.evidence)
+    document = Document(id=f"line {number}", text=pair.evidence)
     claims = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
     turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=claims)
     return Case(pair.evidence, pair.claim, pair.label, Conversation(turns=(turn,)), pair.document or f"line {number}")
@@ -181,6 +208,8 @@ FALSE_CONTRADICTIONS: dict[LabelName, float] = {"supported": 0.01, "not_enough":
 COLDEST, HOTTEST = 0.5, 4.0
 """A verifier whose best temperature is the hottest hardly discriminates: its confident answers are wrong too often."""
 NEVER = 1.0
+UNLIKELY = 0.5
+"""A threshold below it gives a claim a label that is not the likelier one."""
 SURE = 1e-6
 """Closer to 0 or 1 than this a probability is a plain yes or no, which no temperature changes."""
 
@@ -227,7 +256,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[LabelName]) -> fl
 def fit(claims: Sequence[ClaimReading]) -> Thresholds:
     """The thresholds: supported by the best mean of both recalls, contradicted as low as `FALSE_CONTRADICTIONS` lets it be."""
     supported = _best_split([claim.supported for claim in claims], [one.gold == "supported" for one in claims])
-    return Thresholds(supported=supported, contradicted=_least_contradicted(claims, supported))
+    return Thresholds(supported=supported, contradicted=_least_contradicted(claims))
 
 
 def cross_fit(claims: Sequence[ClaimReading], folds: int = FOLDS) -> CrossFitted:
@@ -264,14 +293,37 @@ def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
     return round(float(limits[int(smooth.argmax())]), 4)
 
 
-def _least_contradicted(claims: Sequence[ClaimReading], supported: float) -> float:
-    held_against, totals = [one for one in claims if one.supported < supported], Counter(one.gold for one in claims)
-    for limit in sorted({one.contradicted for one in claims if one.contradicted > SURE}):
-        called = Counter(one.gold for one in held_against if one.contradicted >= limit)
-        if all(called[gold] <= most * totals[gold] for gold, most in FALSE_CONTRADICTIONS.items()):
-            # Rounded up: down, a claim that must not be called contradicted would be.
-            return min(NEVER, round(limit + 0.00005, 4))
-    return NEVER
+def _least_contradicted(claims: Sequence[ClaimReading]) -> float:
+    """Counts supported claims whose support is seen, too: in other words it may not be, and they are true all the same."""
+    limits = np.array(sorted({one.contradicted for one in claims if one.contradicted > SURE}))
+    allowed = np.ones(len(limits), bool)
+    for gold, most in FALSE_CONTRADICTIONS.items():
+        of_label = [one for one in claims if one.gold == gold]
+        against = np.sort([one.contradicted for one in of_label])
+        allowed &= len(against) - np.searchsorted(against, limits) <= most * len(of_label)
+    # Rounded up: down, a claim that must not be called contradicted would be.
+    return min(NEVER, round(float(limits[allowed][0]) + 0.00005, 4)) if allowed.any() else NEVER
+
+
+def intervals(claims: Sequence[ClaimReading]) -> tuple[Interval, Interval]:
+    """95 % intervals of both thresholds: each fitted again to documents that are drawn with replacement."""
+
+    def fitted(name: str) -> Callable[[NDArray[np.int64]], float]:
+        return lambda rows: float(getattr(draws(tuple(rows.tolist())), name))
+
+    @lru_cache(maxsize=DRAWS)
+    def draws(rows: tuple[int, ...]) -> Thresholds:
+        return fit([claims[row] for row in rows])
+
+    documents = [claim.document for claim in claims]
+    supported, contradicted = (
+        bootstrap_interval(documents, fitted(name), DRAWS) for name in ("supported", "contradicted")
+    )
+    return supported, contradicted
+
+
+Interval = tuple[float, float]
+DRAWS = 200
 
 
 BLOCK = 32
@@ -314,6 +366,7 @@ async def calibrate(
     claims = await _judge_cases(CalibratedVerifier(verifier, draft), embedder, cases, progress)
     measured = cross_fit(claims)
     precision = measured.contradicted_precision
+    supported, contradicted = intervals(claims)
     fitted = FittedOn(
         name=source,
         documents=len({claim.document for claim in claims}),
@@ -321,6 +374,8 @@ async def calibrate(
         day=today,
         supported_or_not=round(measured.supported_or_not, 4),
         contradicted_precision=None if precision is None else round(precision, 4),
+        supported_interval=supported,
+        contradicted_interval=contradicted,
     )
     return draft.model_copy(update={"thresholds": fit(claims), "fitted_on": fitted})
 

@@ -18,7 +18,8 @@ from tests.dashboard.seeded import HOSTILE, SCRIPT
 from tests.lab.oasis.generated_set import CLAIMS, write_set
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.queue import Op, Reviews
+from vista_guard.stores.reviewed import Op
+from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.types import Label
 from vista_lab.annotate.annotations import Annotations, Condition
 from vista_lab.annotate.batches import FormBatches

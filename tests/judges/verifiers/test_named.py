@@ -14,6 +14,7 @@ from tests.judges.verifiers import tiny
 from tests.judges.verifiers.test_local import nli
 from tests.raising import raises
 from vista_guard import ConfigError, Guard, Label, TurnReport
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.verifiers import VerifierCalibration, build_verifier
 from vista_guard.judges.verifiers.calibrated import FittedOn, Thresholds, apply_temperature
 from vista_guard.judges.verifiers.named import SplitVerifier, VetoedVerifier
@@ -146,3 +147,15 @@ def test_a_calibration_of_another_verifier_is_refused(tmp_path: Path) -> None:
         check(verifier=Fixed(1, 0, 0), verifier_options={"calibration": tmp_path / "gone.json"})
     with pytest.raises(ConfigError):
         calibration("fixed").save(tmp_path / "no" / "folder.json")
+
+
+def test_the_careful_reader_is_named_and_what_has_none_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vista_guard.inference.weights.has_weights", lambda name, folder: False)
+    with pytest.raises(ConfigError, match="the installed weights have no careful reader"):
+        build_verifier("reader")
+    with pytest.raises(ConfigError, match=rf"the folder {tmp_path} has no reader\.onnx"):
+        build_verifier(f"reader:{tmp_path}")
+    monkeypatch.undo()
+    for file in ("reader.onnx", "judge.json"):
+        (tmp_path / file).write_bytes((WEIGHTS / "judge.json").read_bytes())
+    assert build_verifier(f"reader:{tmp_path}").verifier.name == "reader"

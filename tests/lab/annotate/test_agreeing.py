@@ -17,7 +17,7 @@ from tests.lab.annotate.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Chan
 from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.queue import ConsensusClaim, Op
+from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.annotate.agreeing import (
     AnnotatedTurn,

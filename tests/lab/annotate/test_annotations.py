@@ -16,7 +16,8 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
 from vista_guard.stores.reports.tables import PEOPLE_ON_A_REPORT
-from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, Word, words
+from vista_guard.stores.reviewed import ConsensusClaim, Op
+from vista_guard.stores.reviews.queue import Reviews, Word, words
 from vista_guard.types import Label, Span
 from vista_lab.annotate.annotations import AnnotationBatch, Annotations, Condition
 from vista_lab.annotate.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS

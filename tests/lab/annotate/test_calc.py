@@ -18,7 +18,7 @@ from openpyxl.utils import get_column_letter
 from tests.lab.annotate.work import fill
 from tests.raising import raises
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.queue import Op
+from vista_guard.stores.reviewed import Op
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 from vista_lab.annotate.agreeing import Work, work_of
 from vista_lab.annotate.sheets import content, form_table, read_sheets

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.lab.annotate.work import ABSTENTION, CONTRADICTED, LACKING, SCOPE, Change, V, fill, judged, source, study
 from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.queue import Op
+from vista_guard.stores.reviewed import Op
 from vista_guard.types import Label
 from vista_lab.annotate.agreeing import Work, work_of
 from vista_lab.annotate.sheets import FilledSheet, Table, content, form_table, read_sheets, too_long

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.stores.reviews.queue import Op
+from vista_guard.stores.reviewed import Op
 from vista_guard.types import Label, Span
 from vista_lab.metrics.agreement import (
     AnnotatedClaim,

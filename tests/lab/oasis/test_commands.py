@@ -94,7 +94,7 @@ def test_from_documents_to_files_without_a_model(tmp_path: Path) -> None:
     for number, name in enumerate(("Abel", "Bruno", "Clara", "Doris", "Emil", "Frida")):
         text = (
             f"{name} Mill lends umbrellas to visitors. The council closed the upper garden of {name} Mill because of the storm. "
-            f"Dogs are allowed in the cafe of {name} Mill. The tower of {name} Mill is higher than the chapel."
+            f"Dogs are allowed in the cafe of {name} Mill. The tower is higher than the chapel."
         )
         (docs / f"{number}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
     made = run("generate", docs, "--out", tmp_path / "ours", "--gate", "none")

@@ -13,13 +13,13 @@ from tests.lab.oasis.scripted import House, answer_of, houses
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Label
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.exports import Exporting, export, retriever_pairs, verifier_triplets
+from vista_lab.oasis.exports import Exporting, export, retriever_pairs
 from vista_lab.oasis.gates import certain, changed_words, standing
-from vista_lab.oasis.judged import VerifierGates, copied
+from vista_lab.oasis.judged import READER, VerifierGates, copied
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2
-from vista_lab.oasis.twins import MatePassages, twins
+from vista_lab.oasis.triplets import settled, shortcuts, twinned, verifier_triplets
 from vista_lab.policies.verifiers import read_cases
 from vista_lab.runs.folder import MANIFEST, Manifest
 from vista_lab.runs.made import EXPORT, RECORDS, GateVerdict, Grade, State, gate_of
@@ -85,7 +85,7 @@ def test_triplets_are_those_of_the_paper() -> None:
     (record,) = records_of(1)
     pair = record.pair
     assert pair is not None
-    found = Counter((one.kind, one.label) for one in verifier_triplets([record], Exporting()))
+    found = Counter((one.kind, one.label) for one in verifier_triplets([record]))
     n = len(pair.claims)
     assert found == {
         ("t carries", SUPPORTED_CLASS): n,
@@ -95,7 +95,7 @@ def test_triplets_are_those_of_the_paper() -> None:
         ("U carries", SUPPORTED_CLASS): 1,
         ("U contradicts", CONTRADICTED_CLASS): 1,
     }
-    more = list(verifier_triplets([record], Exporting(entailed_by_unfactual=True)))
+    more = list(verifier_triplets([record], entailed_by_unfactual=True))
     assert len(more) == sum(found.values()) + n - 1
     own = {(one.claim, one.label) for one in more if one.passage == pair.unfactual}
     assert (pair.falsified, SUPPORTED_CLASS) in own
@@ -131,26 +131,30 @@ def test_neutrals_come_from_windows_that_share_no_sentence() -> None:
     beside, near, far = window(3, "so far so near"), window(6, "near"), window(12, "far away")
     found = [
         one
-        for one in verifier_triplets([record, beside, near, far], Exporting(neutrals=Neutral()))
+        for one in verifier_triplets([record, beside, near, far], neutrals=Neutral())
         if one.label == NOT_ENOUGH_CLASS and one.twin.startswith(f"{record.passage.id}/")
     ]
     assert {one.passage for one in found} == {"far away"}
-    only_near = verifier_triplets([record, near], Exporting(neutrals=Neutral()))
+    elsewhere = far.passage.model_copy(update={"document": "b.txt", "text": f"far from {record.passage.text}"})
+    nearest = list(verifier_triplets([record], [record.passage, elsewhere], Neutral()))
+    assert {one.passage for one in nearest if one.label == NOT_ENOUGH_CLASS} == {elsewhere.text}
+    only_near = verifier_triplets([record, near], neutrals=Neutral())
     assert not [one for one in only_near if one.label == NOT_ENOUGH_CLASS]
 
 
 def test_an_export_is_read_as_it_is(tmp_path: Path) -> None:
     ours = set_of(tmp_path / "ours", records_of(200), "shipped")
-    note = export([ours], tmp_path / "data", Exporting())
+    with pytest.raises(InputError, match="--doubtful"):  # twenty facts, always falsified alike
+        export([ours], tmp_path / "data", Exporting())
+    note = export([ours], tmp_path / "data", Exporting(doubtful=True, neutrals=Fixed(0.1, 0.1, 0.8)))
     assert note.gate == "shipped"
     sizes = [note.counts[f"{part}/claim_extraction.jsonl"] for part in SetPart]
-    assert sum(sizes) == 180
+    assert sum(sizes) == 200
     assert 0.70 < sizes[0] / (sizes[0] + sizes[1]) < 0.90
     part = tmp_path / "data" / "train"
-    assert {case.gold for case in read_cases(part / "pairs.jsonl")} == {"supported", "contradicted"}
+    assert {case.gold for case in read_cases(part / "pairs.jsonl")} == {"supported", "contradicted", "not_enough"}
     first = lines(part / "claim_extraction.jsonl")[0]
     assert list(first) == ["title", "text", "claims"]
-    assert (part / "twins.jsonl").exists()
     assert gate_of(part / TASK_2) == "shipped"
     assert gate_of(tmp_path / "other.json") == ""
     assert export([ours], tmp_path / "data", Exporting(doubtful=True)).counts != note.counts
@@ -160,13 +164,13 @@ def test_tasks_are_logs_in_the_reference_format(tmp_path: Path) -> None:
     from vista_lab.logs.formats import read_log
 
     ours = set_of(tmp_path / "ours", records_of(30))
-    export([ours], tmp_path / "data", Exporting(Splitting(test=0, validation=0)))
-    for name, positive in ((TASK_1, 27), (TASK_2, 27)):
+    export([ours], tmp_path / "data", Exporting(Splitting(test=0, validation=0), doubtful=True))
+    for name, positive in ((TASK_1, 30), (TASK_2, 30)):
         log = list(read_log(tmp_path / "data" / "train" / name))
-        assert len(log) == 54
+        assert len(log) == 60
         assert sum(bool(one.gold[0].positive) for one in log) == positive  # type: ignore[union-attr]
     labels = Counter(label for one in log for label in one.labels.values())  # type: ignore[union-attr]
-    assert labels == {Label.VERIFIED: 27, Label.CONTRADICTED: 27}
+    assert labels == {Label.VERIFIED: 30, Label.CONTRADICTED: 30}
 
 
 def test_no_document_is_in_two_parts() -> None:
@@ -210,36 +214,40 @@ def test_wrong_exports_are_told(tmp_path: Path) -> None:
         Splitting(by="sentence")
 
 
-def test_twins_have_no_shortcut_and_plain_triplets_do(tmp_path: Path) -> None:
+def test_a_set_that_a_bag_of_words_tells_has_no_accepted_pair() -> None:
     pytest.importorskip("sklearn")
-    from vista_lab.oasis.shortcuts import SETS_LIMIT
+    from vista_lab.oasis.shortcuts import CLAIM_LIMIT
     from vista_lab.oasis.statistics import figures
 
-    found = figures(records_of(120))
+    records = records_of(120)
+    found = figures(records)
     assert found.table.passages == 120
     assert found.table.claims_a_passage == 5
-    triplets = {one.kind: one for one in found.shortcuts}
-    assert triplets["t"].sets > SETS_LIMIT
-    assert found.twins == []  # no house says what is said falsely of another
+    alone = {one.kind: one for one in found.shortcuts}["none"]
+    assert alone.fails
+    assert alone.claim > CLAIM_LIMIT
+    assert found.states == {State.DOUBTFUL: 120}
+    assert {one.reason.partition(":")[0] for one in settled(records) if one.reason != "a gate doubts"} == {"shortcuts"}
+    assert settled(records[:19]) == records[:19]  # too few to tell
 
 
 def test_twins_lack_the_same_words_of_their_premise() -> None:
     pytest.importorskip("sklearn")
-    from vista_lab.oasis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, check, row_of
+    from vista_lab.oasis.shortcuts import SETS_LIMIT
 
     records = records_of(150)
-    rows = list(twins(records, MatePassages(mates_of(records))))
-    assert len(rows) >= 300
-    lacking: dict[str, dict[int, set[str]]] = {}
+    mates = mates_of(records)
+    rows = [one for one in twinned(list(verifier_triplets(records)), mates) if one.twin[-2:] in {"/t", "/F", "/U"}]
+    assert len(rows) >= 450
+    lacking: dict[tuple[str, str], dict[int, set[str]]] = {}
     for row in rows:
-        words = (set(re.findall(r"\w+", row[side].lower())) for side in ("hypothesis", "premise"))
-        lacking.setdefault(row["premise"], {})[row["allowed"][0]] = next(words) - next(words)
+        words = (set(re.findall(r"\w+", text.lower())) for text in (row.claim, row.passage))
+        lacking.setdefault((row.twin, row.passage), {})[row.label] = next(words) - next(words)
     assert all(by_label[CONTRADICTED_CLASS] == by_label[SUPPORTED_CLASS] for by_label in lacking.values())
-    counts = Counter((row["hypothesis"], *row["allowed"]) for row in rows)
-    assert set(counts.values()) == {1}
-    result = check([row_of(row, number) for number, row in enumerate(rows)])[-1]
-    assert result.claim <= CLAIM_LIMIT
-    assert result.sets <= SETS_LIMIT
+    beside = {one.kind: one for one in shortcuts(records, mates)}
+    assert beside["all"].count == 2 * len(records) + len(rows)
+    assert {"t", "F", "U"} <= set(beside)
+    assert SETS_LIMIT == 0.60
 
 
 def mates_of(records: list[Record]) -> list[Passage]:
@@ -283,6 +291,20 @@ def test_a_verifier_that_is_unsure_makes_a_record_doubtful_and_not_rejected() ->
     against = VerifierGates(Fixed(0.01, 0.98, 0.01)).judge(passage, pair)
     assert worst(against, "passage-contradicts-falsified") == {Grade.PASSED}
     assert worst(against, "factual-carries-claim") == {Grade.FAILED}
+
+
+def test_limits_say_what_a_verifier_accepts() -> None:
+    passage, pair = pair_of(next(house for house in houses(9) if house.wording == "free"))
+    careful = Fixed(0.2, 0.1, 0.7)
+    assert standing(VerifierGates(careful).judge(passage, pair))[0] is State.DOUBTFUL
+    assert standing(VerifierGates(careful, limits=READER).judge(passage, pair))[0] is State.ACCEPTED
+    named = Fixed(0.2, 0.1, 0.7)
+    named.name = "reader"
+    assert standing(VerifierGates(named).judge(passage, pair))[0] is State.ACCEPTED
+    unsure = VerifierGates(Fixed(0.05, 0.1, 0.85), limits=READER).judge(passage, pair)
+    assert worst(unsure, "factual-carries-claim") == {Grade.DOUBTFUL}
+    same = VerifierGates(Fixed(0.8, 0.1, 0.1), limits=READER).judge(passage, pair)
+    assert worst(same, "falsified-differs") == worst(same, "unfactual-drops-original") == {Grade.DOUBTFUL}
 
 
 def test_overlap_is_the_share_of_runs_of_words() -> None:

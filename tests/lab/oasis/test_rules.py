@@ -12,51 +12,94 @@ pytest.importorskip("num2words")
 
 from tests.raising import raises
 from vista_guard.errors import ConfigError
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Document
 from vista_lab.oasis.alterations import alterations
 from vista_lab.oasis.embedded import EmbeddedGenerator, plain_claims
+from vista_lab.oasis.frames import Donors
 from vista_lab.oasis.gates import certain, changed_words
-from vista_lab.oasis.paraphrases import paraphrase
+from vista_lab.oasis.paraphrases import link_sentences, paraphrase
 from vista_lab.oasis.passages import Cut, draw, overlap, sentences_of, shard_of, windows
 from vista_lab.oasis.records import GeneratedPair, NoPair, Passage
 from vista_lab.oasis.rewriters.values import numeric_values
 from vista_lab.runs.made import Grade
 
+CORPUS = (
+    "The letters are stored in flat drawers.",
+    "The council meets in winter.",
+    "The harbour master closes the ramp before breakfast.",
+    "The keeper mended the engines.",
+    "A rusty gate protects the yard.",
+    "The cellar is lower than the street.",
+    "The archive lies above the chapel.",
+    "The clerk opens the ramp.",
+    "The mill closes because the roads are flooded.",
+)
+"""Claims of other documents."""
 
-def edited(claim: str, passage: str = "", others: tuple[str, ...] = (), edits: str = "paper") -> dict[str, str]:
-    """Falsified claims by kind; the last of each."""
-    return {one.kind: one.text for one in alterations(claim, passage or claim, others, edits)}
+
+def edited(claim: str, passage: str = "", corpus: tuple[str, ...] = CORPUS, edits: str = "paper") -> set[str]:
+    """The falsified versions of a claim of document a."""
+    text = passage or claim
+    donors = Donors([*((f"d{number}", told) for number, told in enumerate(corpus)), ("a", claim)], EMBEDDER)
+    return {one.text for one in alterations(claim, passage_of(text), donors, edits)}
+
+
+def passage_of(text: str) -> Passage:
+    return Passage(document="a", first=0, sentences=2, text=text)
+
+
+EMBEDDER = OnnxEmbedder()
 
 
 @pytest.mark.parametrize(
-    ("kind", "claim", "falsified"),
+    ("claim", "falsified"),
     [
-        ("verb", "The new law raises the fee.", "The new law lowers the fee."),
-        ("word", "The archive lies below the chapel.", "The archive lies above the chapel."),
-        ("kind", "The council meets in spring.", "The council meets in summer."),
-        ("phrase", "The ferry stopped because of the storm.", "The ferry stopped despite the storm."),
-        ("role", "The landlord pays the tenant for repairs.", "The tenant pays the landlord for repairs."),
-        ("direction", "The Ludo drains into the Marn.", "The Marn drains into the Ludo."),
-        ("comparison", "The tower is taller than the chapel.", "The chapel is taller than the tower."),
+        ("The maps are stored in wooden boxes.", "The maps are stored in flat drawers."),  # what follows a preposition
+        ("The choir meets in autumn.", "The choir meets in winter."),
+        ("The owner mended the boats.", "The keeper mended the boats."),  # a subject
+        ("The owner mended the boats.", "The owner mended the engines."),  # an object
+        ("A wooden gate protects the garden.", "A rusty gate protects the garden."),  # an attribute
+        (
+            "The garden closes because the path is muddy.",
+            "The garden closes because the roads are flooded.",
+        ),  # a clause
+        ("The hall lies below the tower.", "The hall lies above the tower."),  # a word whose opposite the corpus has
+        ("The smith closes the ramp.", "The smith opens the ramp."),  # a verb whose opposite takes this object
+        (
+            "The tower is taller than the chapel.",
+            "The chapel is taller than the tower.",
+        ),  # two things that are compared
     ],
 )
-def test_each_kind_of_edit(kind: str, claim: str, falsified: str) -> None:
-    found = {(one.kind, one.text) for one in alterations(claim, claim, [])}
-    assert (kind, falsified) in found
+def test_substitutes_come_from_other_documents_in_the_same_role_and_frame(claim: str, falsified: str) -> None:
+    assert falsified in edited(claim)
 
 
-def test_if_becomes_unless() -> None:
-    claim = "Visitors can get a refund if they cancel in time."
-    told = {
-        "Visitors can get a refund unless they cancel in time.",
-        "Unless they cancel in time, visitors can get a refund.",
-    }
-    assert edited(claim)["condition"] in told
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Steam keeps the crust soft.",  # nobody says that anything discards a crust
+        "The rules need the consent of the owner.",
+        "Whale oil was sold by the barrel.",
+        "The rain fell.",
+        "The board meets within a day.",  # a day is not outside
+    ],
+)
+def test_what_the_corpus_has_no_substitute_for_is_left_alone(claim: str) -> None:
+    assert edited(claim) == set()
 
 
-def test_a_parallel_claim_lends_its_predicate() -> None:
-    claims = ("The yellow badge is used for visitors.", "The purple badge is used for repairs.")
-    assert edited(claims[0], " ".join(claims), claims[1:]) == {"parallel": "The yellow badge is used for repairs."}
+def test_the_same_document_lends_no_other_name_of_the_same_thing() -> None:
+    claims = [("a", "The hull is painted in spring."), ("a", "The ferry is painted white.")]
+    assert not alterations(claims[1][1], passage_of(claims[1][1]), Donors(claims, EMBEDDER))
+
+
+def test_what_a_claim_of_the_corpus_may_make_true_is_dropped() -> None:
+    claim, true = "The choir meets in autumn.", "The choir meets in winter."
+    assert true in edited(claim)
+    assert true not in edited(claim, corpus=(*CORPUS, true))
+    assert true not in edited(claim, f"{claim} In winter the choir meets too.")
 
 
 @pytest.mark.parametrize(
@@ -70,23 +113,19 @@ def test_a_parallel_claim_lends_its_predicate() -> None:
     ],
 )
 def test_what_may_stay_true_is_left_alone(claim: str) -> None:
-    assert edited(claim) == {}
-
-
-def test_a_word_that_the_passage_uses_too_is_not_put_in() -> None:
-    assert edited("The gate is open.", "The gate is open. The door is closed.") == {}
+    assert edited(claim) == set()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_paper_edits_leave_numbers_names_and_verbs_alone(seed: int) -> None:
-    passage = "Nora Lind opened the mill before 1931 because of the flood. The mill is larger than the barn and has 12 wheels."
-    for claim in ("Nora Lind opened the mill before 1931 because of the flood.", "The mill is larger than the barn."):
-        for one in alterations(claim, passage, [], "paper", seed):
-            assert [value.text for value in numeric_values(one.text)] == [value.text for value in numeric_values(claim)]
-            assert "not" not in one.text
-            assert ("Nora Lind" in one.text) == ("Nora Lind" in claim)
-    kinds = {one.kind for one in alterations("The mill has 12 wheels.", passage, [], "all", seed)}
-    assert "value" in kinds
+    claim = "Nora Lind opened the mill before the flood in 1931."
+    claims = [("a", claim), ("b", "Ada Holm opened the store after the war in 1945."), ("c", "The mill has 12 wheels.")]
+    donors = Donors(claims, EMBEDDER)
+    for one in alterations(claim, passage_of(claim), donors, "paper", seed):
+        assert [value.text for value in numeric_values(one.text)] == [value.text for value in numeric_values(claim)]
+        assert "not" not in one.text
+        assert "Nora Lind" in one.text
+    assert "value" in {one.kind for one in alterations(claims[2][1], passage_of(claims[2][1]), donors, "all", seed)}
 
 
 def test_a_claim_and_its_falsified_version_are_paraphrased_alike() -> None:
@@ -102,6 +141,20 @@ def test_paraphrases_keep_values_and_differ_in_words() -> None:
     told = {paraphrase(claim, str(seed)) for seed in range(30)}
     assert claim not in told
     assert all("1925" in one and ("12" in one or "twelve" in one or "dozen" in one) for one in told)
+
+
+def test_a_paraphrase_leaves_words_that_it_cannot_place() -> None:
+    for claim in ("Neighbours can object within a month.", "Three hundred whales came."):
+        assert {paraphrase(claim, str(seed)) for seed in range(9)} == {claim}
+
+
+def test_a_linking_word_takes_the_capital_of_a_word_and_not_of_a_name() -> None:
+    told = {
+        link_sentences(["Ice is cold.", word], str(seed))[1]
+        for word in ("Water is wet.", "Tarn is old.")
+        for seed in range(9)
+    }
+    assert {one.split(", ")[-1] for one in told} == {"Water is wet.", "water is wet.", "Tarn is old."}
 
 
 def test_what_follows_know_if_is_no_condition() -> None:
@@ -123,13 +176,17 @@ def test_claims_stand_for_themselves() -> None:
 
 
 def test_a_pair_made_by_rule_passes_the_certain_gates() -> None:
-    text = "The guide lends umbrellas to visitors. The council closed the upper garden because of the storm. Dogs may enter."
+    text = "The guide lends umbrellas to visitors. The tower is taller than the chapel. The maps are stored in wooden boxes."
     passage = Passage(document="a.md", first=0, sentences=3, text=text)
-    made = asyncio.run(EmbeddedGenerator().generate(passage)).pair
-    assert isinstance(made, GeneratedPair)
-    assert not [one for one in certain(passage, made, {}) if one.grade is Grade.FAILED]
-    assert made == EmbeddedGenerator().make(passage)
-    assert made != EmbeddedGenerator(seed=4).make(passage)
+    found = set()
+    for seed in (0, 0, 1, 2, 3):
+        maker = EmbeddedGenerator(seed=seed)
+        maker.learn([passage, *(Passage(document=claim, first=0, sentences=1, text=claim) for claim in CORPUS)])
+        made = asyncio.run(maker.generate(passage)).pair
+        assert isinstance(made, GeneratedPair)
+        assert not [one for one in certain(passage, made, {}) if one.grade is Grade.FAILED]
+        found.add(made)
+    assert 2 <= len(found) <= 4
 
 
 def test_a_passage_that_gives_no_pair_says_why() -> None:

@@ -1,4 +1,4 @@
-"""The tutorial on one's own documents: its eight commands are read out of the page and run in their order, without any key."""
+"""The tutorial on one's own documents: its commands are read out of the page and run in their order, without any key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from typer.testing import CliRunner
 
 from tests.lab.oasis.generated_set import all_right, mark_tsv, rows_of, wrong_rows
 from vista_guard.cli import app
-from vista_lab.oasis.splits import SetPart
 
 pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
@@ -33,11 +33,10 @@ def run(command: str, code: int = 0) -> str:
     return result.stdout
 
 
-def test_from_a_folder_to_a_verified_text_in_eight_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_folder_to_a_verified_text_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples" / "oasis", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    assert len(COMMANDS) == 8
-    generate, sheets, agree, export, calibrate, evaluate, compare, verify = COMMANDS
+    generate, sheets, agree, export, calibrate, evaluate, compare, before, after = COMMANDS
     run(generate)
     run(sheets)
     steps = [Path("ours/sheets") / step for step in ("extraction", "falsification", "factual", "unfactual")]
@@ -56,11 +55,8 @@ def test_from_a_folder_to_a_verified_text_in_eight_commands(tmp_path: Path, monk
     documents = {passage["document"] for passage in passages}
     run(export)
     pairs = [json.loads(line) for line in Path("data/train/pairs.jsonl").read_text("utf-8").splitlines()]
-    assert {pair["label"] for pair in pairs} == {"supported", "contradicted"}
+    assert {pair["label"] for pair in pairs} == {"supported", "contradicted", "not_enough"}
     assert documents.isdisjoint(pair["document"] for pair in pairs)
-    assert not any(
-        (Path("data") / part / "pairs.jsonl").read_text("utf-8") == "" for part in (SetPart.TRAIN, SetPart.TEST)
-    )
     run(calibrate)
     run(evaluate)
     judged = json.loads(Path("runs/calibrated/summary.json").read_text("utf-8"))["readings"]["original"]
@@ -69,8 +65,24 @@ def test_from_a_folder_to_a_verified_text_in_eight_commands(tmp_path: Path, monk
     five = run(compare).partition("### Table 5")[2]
     assert f"| task2.json | vista | embedded | {judged['turns']} | 100.0 |" in five
     assert "| paper: GPT-4o |" in five
-    shown = run(verify, code=3)
-    for block in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL):
-        assert block.strip() in shown, (
-            "docs/tutorial-oasis.md shows another line than the command: write the new one there"
-        )
+    table = [row.split("|") for row in PAGE.splitlines() if re.match(r"\| \d+ (?:true|false) claims", row)]
+    for command, moment in ((before, "before"), (after, "after")):
+        shown = run(command, code=3)
+        counts = {kind: Counter[str]() for kind in ("true", "false")}
+        for label, claim in re.findall(r"^([A-Z_]+) \d\.\d\d  (.+)$", shown, re.MULTILINE):
+            counts["false" if claim.startswith(FALSE) else "true"][label] += 1
+        for kind, found in counts.items():
+            (row,) = (cells for cells in table if kind in cells[1] and moment in cells[1])
+            assert [found[label] for label in LABELS] == [int(cell) for cell in row[2:6]], (
+                f"docs/tutorial-oasis.md has other counts of the {kind} claims {moment}: write {found}"
+            )
+            assert kind == "false" or found["CONTRADICTED"] == 0
+
+
+LABELS = ("VERIFIED", "CONTRADICTED", "LACKING_EVIDENCE", "OUT_OF_SCOPE")
+FALSE = (
+    "Food is welcome", "Its letters are stored in steel", "The north hall is smaller", "The choir sings there before",
+    "Books of the music room are kept in tin", "In winter it drives", "Sailors may keep books for two", "The gardener cuts",
+    "Its ink is kept in wooden",
+)  # fmt: skip
+"""What the leaflet says against the handbook."""

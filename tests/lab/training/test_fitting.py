@@ -17,6 +17,7 @@ from vista_guard.judges.verifiers.calibrated import apply_temperature
 from vista_guard.settings.model import LabelName
 from vista_guard.testing import WordEmbedder, assistant, conversation
 from vista_lab.policies.verifiers import (
+    OTHERS,
     Case,
     ClaimReading,
     best_temperature,
@@ -89,14 +90,17 @@ def test_the_challenge_gives_both_kinds_and_the_evidence_that_decides() -> None:
 def test_pairs_of_ones_own_are_read_and_named_where_they_are_wrong(tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     line = '{"evidence": "It opened in 1925.", "claim": "It opened.", "label": "%s"}\n'
-    file.write_text(line % "supported" + "\n" + line % "contradicted", encoding="utf-8")
-    first, second = read_cases(file)
+    kinds = ("supported", "contradicted", "not_enough")
+    file.write_text("\n".join(line % kinds[number % 3] for number in range(102)), encoding="utf-8")
+    first, second, *_ = found = read_cases(file)
+    assert len(found) == 102
     assert (first.gold, first.claim, first.document, second.document) == ("supported", "It opened.", "line 1", "line 3")
+    assert len(first.turn.turns[0].documents) == 1 + OTHERS  # judged among other documents
     for text, said in {
         line % "true": "label",
         '{"claim": "It opened."}': "evidence",
         "no JSON": "line 1",
-        line % "supported": "supported",
+        line % "supported": "1",
     }.items():
         file.write_text(text, encoding="utf-8")
         with raises(InputError, said):
@@ -135,3 +139,5 @@ def test_a_verifier_is_fitted_through_the_whole_judge() -> None:
     assert (found.verifier, found.fitted_on.name, found.fitted_on.documents) == ("words", "halls", 40)
     assert found.fitted_on.supported_or_not == 1.0
     assert sum(seen) == 2 * len(cases)
+    low, high = found.fitted_on.supported_interval or (1.0, 0.0)
+    assert low <= found.thresholds.supported <= high

@@ -46,6 +46,9 @@ class FittedOn(_Part):
     """Accuracy of supported or not, with thresholds fitted on other documents."""
     contradicted_precision: float | None = None
     """Share of claims called contradicted that are not supported, likewise; None if there are none."""
+    supported_interval: tuple[float, float] | None = None
+    """Of the threshold, 95 %, drawing documents; None in files of older versions."""
+    contradicted_interval: tuple[float, float] | None = None
 
 
 class VerifierCalibration(_Part):

@@ -127,6 +127,23 @@ def _shipped(*_: object) -> Verifier:
     return ShippedVerifier.load(Calibration.load())
 
 
+def _reader(name: str, *_: object) -> Verifier:
+    from vista_guard.inference.weights import WEIGHTS, has_weights
+    from vista_guard.judges.embedded.models import Calibration, CarefulReader
+
+    given = name.partition(":")[2]
+    folder = Path(given).expanduser() if given else WEIGHTS
+    if not has_weights("reader.onnx", folder):
+        lacks = f"the folder {given} has no reader.onnx" if given else "the installed weights have no careful reader"
+        raise ConfigError(f"verifier is {name!r}, and {lacks}; give reader:FOLDER with its files, or another verifier")
+    fit = Calibration.load(folder).reader
+    return CarefulReader(fit.max_length if fit else _READER_TOKENS, folder)
+
+
+_READER_TOKENS = 256
+"""Most tokens of a pair where the weights do not say."""
+
+
 def _local(name: str, options: _Options) -> Verifier:
     return LocalVerifier.load(name, options[0])
 
@@ -151,6 +168,8 @@ VERIFIERS = Kinds[_Options, Verifier](
     "verifier",
     {
         SHIPPED: (_shipped, "the model inside this package"),
+        "reader": (_reader, "the careful reader of the weights, larger and slower"),
+        "reader:FOLDER": (_reader, "the careful reader of a weights folder of your own"),
         "hf:ORG/MODEL": (_local, HUB_FORM),
         "PATH": (_local, FOLDER_FORM),
         "openai:MODEL@https://host/v1": (

@@ -10,12 +10,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sql
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
-from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
@@ -23,7 +22,8 @@ from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.rows import plain
 from vista_guard.stores.reports.store import Reason, review_row
 from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
-from vista_guard.types import Action, Label, Span
+from vista_guard.stores.reviewed import LONGEST_TEXT, ConsensusClaim, Op, clean_name
+from vista_guard.types import Action
 
 
 class ReviewVerdict(StrEnum):
@@ -76,27 +76,6 @@ class ReviewEvent:
     text: str
 
 
-class Op(StrEnum):
-    """An annotator's change to a claim (VISTA, App. C.2)."""
-
-    CONFIRM = "confirm"
-    EDIT = "edit"
-    DELETE = "delete"
-    ADD = "add"
-
-
-class ConsensusClaim(BaseModel):
-    """A claim of the consensus. `op`: the judge's claim was confirmed, edited, or missing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: str
-    label: Label
-    op: Op = Op.CONFIRM
-    source_claim_id: str | None = None
-    span: Span | None = None
-
-
 SETTLED_CLAIMS = TypeAdapter(tuple[ConsensusClaim, ...])
 """Parses and writes the claims of a consensus, stored as JSON."""
 
@@ -108,10 +87,6 @@ class Word:
     report_id: str
     fine: bool
     claims: dict[str, bool]
-
-
-LONGEST_NAME = 200
-LONGEST_TEXT = 10_000
 
 
 class FoundReport(NamedTuple):
@@ -140,18 +115,6 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
             f"there is no report {report_id[:80]!r}; find the id in the report, or in the dashboard's address"
         )
     return FoundReport(row.id, row.tenant, row.risk)
-
-
-def clean_name(name: str) -> str:
-    """Returns a person's name, trimmed.
-
-    Raises:
-        InputError: it is empty, too long, or not printable.
-    """
-    trimmed = storable(name).strip()
-    if not trimmed or len(trimmed) > LONGEST_NAME or not trimmed.isprintable():
-        raise InputError(f"{name[:40]!r} is no valid name; give 1 to {LONGEST_NAME} printable characters")
-    return trimmed
 
 
 def clean_text(text: str, what: str, *, needed: bool = True) -> str:

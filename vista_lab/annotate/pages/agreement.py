@@ -12,7 +12,7 @@ from vista_guard.dashboard.elements.tree import Node, chip, draw, el, pieces, sh
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.queue import ConsensusClaim
+from vista_guard.stores.reviewed import ConsensusClaim
 from vista_guard.types import Label
 from vista_lab.annotate.agreement import CaseConsensus, Discussed, FormResults
 from vista_lab.annotate.annotations import CompleteTask, Condition

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.queue import Op
+from vista_guard.stores.reviewed import Op
 from vista_guard.types import Label, Span, label_of
 from vista_lab.annotate.annotations import Annotation, Condition
 from vista_lab.annotate.batches import FormBatch, FormDraft

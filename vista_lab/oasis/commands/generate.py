@@ -60,7 +60,7 @@ def generate(
         str,
         typer.Option(
             metavar="NAME",
-            help="Verifier of the judged gates: shipped, hf:ORG/MODEL, a folder or openai:MODEL@URL; none: certain gates alone.",
+            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder or openai:MODEL@URL; or none.",
         ),
     ] = "shipped",
     sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
@@ -216,7 +216,7 @@ def stats(
 ) -> None:
     """Count a set: Table 2 of LLM-OASIS, results of each gate, acceptance by word overlap, shortcuts.
 
-    Exits with 0, also when a shortcut is found; 2 for wrong usage or input.
+    A set with a shortcut has no accepted pair: they count as doubtful. Exits with 0, 2 for wrong usage or input.
 
     Example: `vista-guard oasis stats ours`
     """
@@ -260,12 +260,8 @@ def tables(found: SetFigures) -> Iterable[object]:
         share = states.get(State.ACCEPTED, 0) / sum(states.values())
         bands.add_row(name, *(f"{states.get(state, 0):,}" for state in State), f"{share:.1%}")
     yield bands
-    for title, results in (
-        ("shortcuts in triplets of c and its falsified version", found.shortcuts),
-        ("shortcuts in twins", found.twins),
-    ):
-        if results:
-            yield _shortcut_table(title, results)
+    if found.shortcuts:
+        yield _shortcut_table("shortcuts in claims and their falsified versions", found.shortcuts)
 
 
 def _count_table(title: str, counts: Mapping[str, int]) -> object:
@@ -314,11 +310,12 @@ def export(
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
     doubtful: Annotated[bool, typer.Option(help="Include records that no gate failed but one doubted.")] = False,
     neutrals: Annotated[
-        str | None,
+        str,
         typer.Option(
-            metavar="NAME", help="Verifier that chooses a neutral passage for each claim.  [default: none is chosen]"
+            metavar="NAME",
+            help="Verifier that chooses a passage with not enough for each claim, named as for --gate; none: no such rows.",
         ),
-    ] = None,
+    ] = "shipped",
     entailed_by_unfactual: Annotated[
         bool, typer.Option(help="Also the triplets of unchanged claims and U, which the paper's example A.2 breaks.")
     ] = False,
@@ -336,7 +333,7 @@ def export(
         from vista_lab.oasis.exports import export as run
         from vista_lab.oasis.splits import Splitting
 
-        chosen = None if neutrals is None else verifier_of(neutrals)
+        chosen = None if neutrals == "none" else verifier_of(neutrals)
         how = Exporting(Splitting(split, test, validation, seed), doubtful, entailed_by_unfactual, chosen)
         note = run(sets, out, how)
         for name, count in note.counts.items():

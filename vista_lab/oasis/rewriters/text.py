@@ -76,6 +76,12 @@ def fix_tags(words: list[str], tags: list[str]) -> list[str]:
     return tags
 
 
+def same_tags(one: str, other: str) -> bool:
+    """True if two sentences of as many words have the same parts of speech; of different lengths nothing can be said."""
+    tags = [[word.tag for word in tokens(text)] for text in (one, other)]
+    return tags[0] == tags[1] or len(tags[0]) != len(tags[1])
+
+
 @lru_cache(maxsize=50_000)
 def is_verb(word: str) -> bool:
     """True if the word is the base form of a verb."""

@@ -9,10 +9,11 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier
-from vista_lab.oasis.exports import LABELS, Exporting, extractor_row, is_usable, retriever_pairs, verifier_triplets
+from vista_lab.oasis.exports import extractor_row, is_usable, retriever_pairs
 from vista_lab.oasis.passages import Cut, survey, windows
-from vista_lab.oasis.records import Record, all_records
+from vista_lab.oasis.records import Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
+from vista_lab.oasis.triplets import LABELS, settled, twinned, verifier_triplets
 from vista_lab.training.rows import ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
 _PASSAGE = re.compile(r"^(.+)#(\d+)\+(\d+)(?:/.*)?$")
@@ -39,7 +40,7 @@ def read_split(
         InputError: the folder is no set, has too few pairs to divide, or its parts leak.
     """
     parts = divide(_records(folder, doubtful), splitting or Splitting())
-    make = maker(part, neutrals)
+    make = maker(part, neutrals, doubtful=doubtful)
     return Split(make(parts[SetPart.TRAIN]), make(parts[SetPart.VALIDATION]))
 
 
@@ -50,24 +51,32 @@ def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting
         InputError: the folder is no set, or has no pair.
     """
     records = _records(folder, doubtful)
-    rows = maker(part)(divide(records, splitting or Splitting())[SetPart.TEST] or records)
-    return list(rows)
+    make = maker(part, doubtful=doubtful)
+    return list(make(divide(records, splitting or Splitting())[SetPart.TEST]) or make(records))
 
 
 def _records(folder: Path, doubtful: bool) -> list[Record]:
-    records = [record for record in all_records([folder]) if is_usable(record, doubtful=doubtful)]
-    if not records:
+    """All records of a set of which some are usable."""
+    records = settled(list(all_records([folder])))
+    if not any(is_usable(record, doubtful=doubtful) for record in records):
         raise InputError(f"{folder} has no accepted pair; vista-guard oasis stats says why")
     return records
 
 
-def maker(part: Part, neutrals: Verifier | None = None) -> Callable[[Sequence[Record]], Sequence[Any]]:
+def maker(
+    part: Part, neutrals: Verifier | None = None, *, doubtful: bool = False
+) -> Callable[[Sequence[Record]], Sequence[Any]]:
     """A function that makes a part's rows from records (sections 5.1 to 5.3)."""
-    if part == "extractor":
-        return lambda records: [_extractor(extractor_row(record)) for record in records]
-    if part == "retriever":
-        return lambda records: [_retriever(row) for row in retriever_pairs(records)]
-    return lambda records: list(_verifier(records, neutrals))
+
+    def make(records: Sequence[Record]) -> Sequence[Any]:
+        usable = [record for record in records if is_usable(record, doubtful=doubtful)]
+        if part == "extractor":
+            return [_extractor(extractor_row(record)) for record in usable]
+        if part == "retriever":
+            return [_retriever(row) for row in retriever_pairs(usable)]
+        return list(_verifier(usable, [record.passage for record in records], neutrals))
+
+    return make
 
 
 def _extractor(row: Mapping[str, Any]) -> ExtractorRow:
@@ -78,8 +87,10 @@ def _retriever(row: Mapping[str, Any]) -> RetrieverRow:
     return RetrieverRow(source_of(row["group"]), row["claim"], row["passage"], original=row["kind"] == "t")
 
 
-def _verifier(records: Sequence[Record], neutrals: Verifier | None) -> Iterator[VerifierRow]:
-    for row in verifier_triplets(records, Exporting(neutrals=neutrals)):
+def _verifier(
+    records: Sequence[Record], passages: Sequence[Passage], neutrals: Verifier | None
+) -> Iterator[VerifierRow]:
+    for row in twinned(list(verifier_triplets(records, passages, neutrals)), passages):
         yield VerifierRow(source_of(row.twin), row.claim, row.passage, LABELS[row.label], row.twin)  # type: ignore[arg-type]
 
 
