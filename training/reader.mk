@@ -10,9 +10,6 @@ READER_TRAIN = VISTA_BASE=$(READER_BASE) $(PYTHON) -m vista_lab.training.train -
 ADAPTER ?=
 PLANNED ?= 150000
 STAGE ?= all
-# Sources whose pairs are short: classical pairs of sentences, tables and questions.
-SHORT = paws cad taxinli vitaminc infotabs students esnli cannot swaps scope one_word onestop venues boolq condaqa fm2
-
 .PHONY: reader-base reader-short reader-all reader-milestone reader-curve
 
 reader-base: $(READER_BASE)/config.json
@@ -27,8 +24,12 @@ $(READER)/data/labelled.jsonl $(READER)/data/replay.jsonl $(READER)/data/dialogu
 SCALE_replay = 0.3
 SCALE_dialogue = 0.6
 
-$(READER)/data/short.jsonl: $(READER)/data/labelled.jsonl
-	grep -E '"source": "($(subst $(eval ) ,|,$(SHORT)))"' $< > $@
+# Pairs of at most 64 words, of every source; a step holds twice as many of them.
+$(READER)/data/short.jsonl:
+	mkdir -p $(@D)
+	for mix in labelled:3 replay:0.15 dialogue:0.6; do set -e; IFS=: read name scale <<< "$$mix"; \
+	  $(PYTHON) -m training.mixes --data $(DATA) --mix $$name --scale $$scale --longest 64 --seed 311 --out $(@D)/short-$$name.jsonl; done
+	cat $(@D)/short-*.jsonl > $@
 
 reader-short: $(READER_BASE)/config.json $(READER)/data/short.jsonl
 	$(READER_TRAIN) --pairs $(READER)/data/short.jsonl --out $(READER)/short --planned $(PLANNED) $(if $(ADAPTER),--adapter $(ADAPTER))
