@@ -107,7 +107,7 @@ def _unloaded() -> None:
 
 
 def starting(*choices: str) -> Callable[[str], list[str]]:
-    """What a shell offers for a value that has other forms, too: `autocompletion` of an option or an argument."""
+    """Completions that a shell offers for a value that has other forms, too: `autocompletion` of an option or an argument."""
 
     def offered(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]

@@ -304,7 +304,7 @@ class LastDecision:
 
     @property
     def text(self) -> str:
-        """What was done, in a sentence."""
+        """The deed, in a sentence."""
         count = len(self.names)
         said = f"{self.verdict.value.capitalize()}: {'this turn' if count == 1 else f'{count} equal drafts'}."
         missing = self.asked - count

@@ -95,7 +95,7 @@ def _listed() -> Mapping[str, str]:
 
 
 def _told(package: str, path: Path) -> Mapping[str, Any]:
-    """What a package's own file says of it. ConfigError: the package is missing, damaged or of another version."""
+    """The facts that a package's own file tells of it. ConfigError: the package is missing, damaged or of another version."""
     if not path.is_file():
         raise ConfigError(f"the package {package} is missing: there is no {path}. {_remedy()}")
     try:

@@ -13,7 +13,7 @@ Made = TypeVar("Made")
 
 
 class Kinds(Generic[Context, Made]):
-    """What a setting may name, by form: a word, `kind:WHAT`, or `PATH` for a folder.
+    """The values that a setting may name, by form: a word, `kind:WHAT`, or `PATH` for a folder.
 
     Example:
         >>> shapes = Kinds[int, int]("shape", {"square:SIDE": (lambda name, n: n * int(name[7:]) ** 2, "with four equal sides")})

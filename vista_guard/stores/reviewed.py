@@ -1,4 +1,4 @@
-"""What people say of claims, and how their names are written; sheets need these without a database."""
+"""People's labels of claims, and how their names are written; sheets need these without a database."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def refuses(text: str) -> bool:
 
 
 def statements_of(answer: AnswerLine, texts: Sequence[str]) -> dict[int, str]:
-    """What an answer states, of the texts that a decomposer made of it, by their place.
+    """The statements of an answer, of the texts that a decomposer made of it, by their place.
 
     Args:
         answer: the answer.

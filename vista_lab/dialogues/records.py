@@ -160,7 +160,7 @@ class AnswerLine(_Line):
 
     @property
     def said(self) -> str:
-        """What the assistant said in the answer; empty where the guard blocked it, so that all of it is the guard's message."""
+        """The assistant's own words in the answer; empty where the guard blocked it, so that all of it is the guard's message."""
         return "" if self.action == Action.BLOCK else self.answer or ""
 
     @property

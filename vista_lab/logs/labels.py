@@ -95,7 +95,7 @@ def meaning(text: str) -> bool | None:
 
 @lru_cache(maxsize=64)
 def name_meaning(column: str) -> bool | None:
-    """What yes means in a column of this name: True for fine, False for not fine, None if the name doesn't say.
+    """The meaning of yes in a column of this name: True for fine, False for not fine, None if the name doesn't say.
 
     Examples:
         >>> [name_meaning(name) for name in ("is_hallucinated", "hallucination_free", "faithful", "label", "ground_truth")]

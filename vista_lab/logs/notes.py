@@ -1,4 +1,4 @@
-"""What a log's reader left out, and how it read people's labels: counted while the log is read."""
+"""Omissions of a log's reader, and how it read people's labels: counted while the log is read."""
 
 from __future__ import annotations
 

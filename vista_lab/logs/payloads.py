@@ -75,7 +75,7 @@ def decode_json(value: object) -> object:
 
 
 def decode(value: object) -> object:
-    """As `decode_json`, and mappings as Python prints them, which some tracers store."""
+    """Like `decode_json`, and mappings as Python prints them, which some tracers store."""
     if not isinstance(value, str):
         return value
     value = decode_json(value)
@@ -316,7 +316,7 @@ def _is_function(item: object, with_arguments: bool) -> bool:
 
 
 def _tool_text(content: object) -> str | list[Any] | None:
-    """What a tool answered: its text, or its data as JSON."""
+    """A tool's answer: its text, or its data as JSON."""
     if content is None or isinstance(content, str):
         inner = decode_json(content)
         return inner if isinstance(inner, str) else content

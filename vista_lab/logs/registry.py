@@ -1,4 +1,4 @@
-"""What a format of logs is, and where formats are found: each module of `vista_lab.logs.readers` has one in `FORMAT`."""
+"""The format of a log, and where formats are found: each module of `vista_lab.logs.readers` has one in `FORMAT`."""
 
 from __future__ import annotations
 

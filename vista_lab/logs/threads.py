@@ -187,7 +187,7 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
 def missing(
     what: str, place: str, kind: Kind, inputs: object, outputs: object, documents: Sequence[object]
 ) -> list[Omission]:
-    """What a span lacks that it should have: its output, both sides, or the documents of its retriever.
+    """The parts that a span should have and lacks: its output, both sides, or the documents of its retriever.
 
     `what` names the kind of span in the format's words, `place` the span.
     """
@@ -237,7 +237,7 @@ def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages
 
 
 def _told_by_tools(messages: Sequence[Message]) -> list[str]:
-    """What tools told a model since the last question: history before it grounds earlier answers."""
+    """Answers of tools to a model since the last question: history before it grounds earlier answers."""
     asked = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=-1)
     return [message_text(one) for one in messages[asked + 1 :] if one["role"] == "tool"]
 

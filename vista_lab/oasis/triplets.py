@@ -180,7 +180,7 @@ def _premise(pair: Sequence[Triplet], mates: MatePassages, rng: Random) -> str |
 
 
 def shortcuts(records: Sequence[Record], passages: Sequence[Passage]) -> list[Result]:
-    """What a bag of words learns of each claim and its falsified version: of the claims alone, and beside each premise.
+    """Measures how well a bag of words tells a claim from its falsified version: of the claims alone, and beside each premise.
 
     Learned on other documents: windows of one overlap. Empty where there are too few.
     """

@@ -80,7 +80,7 @@ ReaderName = Literal["rows", "ragtruth", "faithbench", "refchecker"]
 
 @dataclass(frozen=True)
 class BenchmarkFiles:
-    """What a reader needs to know: the benchmark's name, the split, fields and labels, and its files with their parts.
+    """A reader's facts: the benchmark's name, the split, fields and labels, and its files with their parts.
 
     A file's part is empty where the rows say it.
     """
