@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -162,6 +163,14 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     folder.mkdir(0o700)
     monkeypatch.setenv("VISTA_GUARD_DATA_DIR", str(folder))
     monkeypatch.delenv("VISTA_GUARD_CONFIG", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _new_endpoints() -> None:
+    """A scripted server may get the port of an earlier one: what that one refused is forgotten."""
+    chat = sys.modules.get("vista_guard.judges.model.chat.calling")
+    if chat is not None:
+        chat._refused.clear()
 
 
 @pytest.fixture(autouse=True)
