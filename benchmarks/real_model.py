@@ -111,7 +111,7 @@ def guard_of(setup: str, model: str) -> Guard:
 
 
 def judged(report: TurnReport, seconds: float) -> dict[str, Any]:
-    """What is kept of a judged turn."""
+    """The fields of a judged turn that are kept."""
     return {
         "passes": passes(report, labels=True),
         "claims": [[one.claim.text, one.label.value] for one in report.findings],

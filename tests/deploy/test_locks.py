@@ -38,7 +38,7 @@ def text(name: str) -> str:
 
 
 def asked(extras: tuple[str, ...]) -> list[Requirement]:
-    """What the base and these extras ask for, by themselves and by extras that are part of them."""
+    """Requirements of the base and these extras, by themselves and by extras that are part of them."""
     named = [*PROJECT["dependencies"], *(line for extra in extras for line in PROJECT["optional-dependencies"][extra])]
     wanted: list[Requirement] = []
     for requirement in map(Requirement, named):

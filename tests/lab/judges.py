@@ -22,7 +22,7 @@ class RuleJudge:
 
     info: JudgeInfo = field(default_factory=lambda: JudgeInfo(name="rules", version="1"))
     held: Callable[[], Awaitable[object]] = _at_once
-    """What a turn with an "I like" waits for."""
+    """The event that a turn with an "I like" waits for."""
     asked: list[str] = field(default_factory=list)
     """Texts of the turns that were decomposed."""
     verified: list[str] = field(default_factory=list)

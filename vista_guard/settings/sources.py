@@ -187,7 +187,7 @@ class Settings(_Sources):
     policy_overrides: dict[str, Any] = Field(default_factory=dict)
     """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""
     risk_table: Path | None = None
-    """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge ships one."""
+    """The file of `vista-guard calibrate`: `max_false_alarm_rate` takes thresholds from it. The embedded judge ships one."""
     persona: Path | None = None
     """A YAML file with `name` and `facts` that the agent may take for granted."""
     channel: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ class Settings(_Sources):
     reports: str | None = None
     """Where reports are kept: `sqlite`, for a file in the data folder, or an SQLAlchemy URL. Not kept when not given."""
     record: Record = "verdicts"
-    """What is kept beside reports: nothing (`verdicts`); what users said and what turns were verified against (`delivered`); also
+    """Kept beside reports: nothing (`verdicts`); what users said and what turns were verified against (`delivered`); also
     drafts, withheld ones included (`full`). See `docs/watching.md`."""
     text_retention_days: float | None = Field(default=None, gt=0)
     """After how many days the texts that `record` keeps are deleted; never when not given."""

@@ -45,7 +45,7 @@ def provider() -> Iterator[str]:
 
 @retry(retry=retry_if_exception_type(URLError), stop=stop_after_delay(60), wait=wait_fixed(0.1), reraise=True)
 def answers(url: str) -> None:
-    with urlopen(url, timeout=60):
+    with urlopen(url, timeout=600):
         pass
 
 

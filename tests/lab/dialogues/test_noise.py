@@ -112,7 +112,7 @@ def test_only_the_turn_before_the_last_is_replaced_by_words_of_the_models_own() 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_history_with_noise_tells_a_fact(data: st.DataObject) -> None:
-    """Whatever a model said and people made of it: no fact word for word, and nothing but the previous turn differs."""
+    """For any answer of a model and any finding of people: no fact word for word, and nothing but the previous turn differs."""
     facts = [f"Fact {number} is so." for number in range(6)]
     texts = st.lists(
         st.sampled_from([*facts, "fact 2  IS so, too.", "Filler.", "More filler."]), min_size=1, max_size=2

@@ -85,4 +85,4 @@ FALSE = (
     "Books of the music room are kept in tin", "In winter it drives", "Sailors may keep books for two", "The gardener cuts",
     "Its ink is kept in wooden",
 )  # fmt: skip
-"""What the leaflet says against the handbook."""
+"""The leaflet's sentences that the handbook denies."""
