@@ -15,9 +15,11 @@ from tests.raising import raises
 from vista_guard import ConfigError, Guard
 from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.embedded.evidence import EvidencePiece
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ReaderFit
+from vista_guard.judges.embedded.support import ClaimPieces
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Label
+from vista_guard.types import Label, Passage, SourceKind
 
 FIT = ReaderFit(
     open_from=0.1,
@@ -80,6 +82,18 @@ def test_both_readers_have_their_say() -> None:
     whole = replace(FIT, quick=1.0)
     assert judged(quick, careful)[SOUP] is not Label.VERIFIED
     assert judged(quick, careful, whole)[SOUP] is Label.VERIFIED
+
+
+def test_a_second_piece_is_read_only_if_it_clearly_speaks_against_the_claim() -> None:
+    passages = [Passage(source=SourceKind.DOCUMENT, source_id="d", text=text) for text in ("For it.", "Against it.")]
+    best, worst = (EvidencePiece(passage, passage.text, passage) for passage in passages)
+    for contradicted, read in ((0.6, [best]), (0.9, [best, worst])):
+        rows = [
+            (best, np.array((0.8, 0.1, 0.1), np.float32)),
+            (worst, np.array((0.05, contradicted, 0.1), np.float32)),
+        ]
+        assert [piece for piece, _ in ClaimPieces(rows, 0.5, [], []).decisive(0.77)] == read
+        assert [piece for piece, _ in ClaimPieces(rows[1:], 0.5, [], []).decisive(0.77)] == [worst]
 
 
 def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:

@@ -103,8 +103,6 @@ class EvidencePiece:
     """The frame of `text`: it supports only claims with the same frame."""
     cell: str = ""
     """The cell with figures that the claim names by row and column."""
-    sentence: int | None = None
-    """Index of its sentence in the passage, if it is a sentence as the passage states it."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ class EvidenceSource:
         best = max(stating, key=lambda index: self._overlap(index, wanted))
         item = self.items[best]
         cell = item.cell(stems(claim)) if item else ""
-        yield replace(self._piece([best], refutes=True), cell=cell, sentence=best)
+        yield replace(self._piece([best], refutes=True), cell=cell)
         open_words = wanted - self.words[best]
         second = max(stating, key=lambda index: self._overlap(index, open_words))
         if pair and open_words & self.words[second]:
@@ -237,12 +235,6 @@ class Pool:
         place = self.index.best(content_words(claim))
         window = self.documents[place[0]].window(place[1], claim) if place else None
         return [window] if window and all(window.text != piece.text for piece in beside) else []
-
-    def around(self, piece: EvidencePiece, claim: str) -> str:
-        """The text of a piece between its neighbours; its own text if it is no plain sentence of a document."""
-        source = next((one for one in self.documents if one.passage is piece.origin), None)
-        window = source.window(piece.sentence, claim) if source and piece.sentence is not None else None
-        return window.text if window else piece.text
 
 
 def pool(evidence: EvidenceSet) -> Pool:

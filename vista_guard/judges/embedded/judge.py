@@ -19,7 +19,7 @@ from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words, word_stems
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, Pool, choose, pool
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import (
@@ -288,7 +288,7 @@ class EmbeddedJudge:
         ]
         wide = self._weigh_all(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
-        weighed = self._read_again(claims, texts, known, weighed)
+        weighed = self._read_again(claims, texts, weighed)
         against = self._on_topic(texts, [contradictions(*row) for row in zip(claims, weighed, strict=True)])
         return [_check(*row) for row in zip(claims, weighed, against, strict=True)]
 
@@ -312,18 +312,14 @@ class EmbeddedJudge:
         return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
 
     def _read_again(
-        self, claims: Sequence[Claim], texts: Sequence[str], known: Pool, weighed: Sequence[ClaimPieces]
+        self, claims: Sequence[Claim], texts: Sequence[str], weighed: Sequence[ClaimPieces]
     ) -> list[ClaimPieces]:
         """The pieces as weighed, but of each open claim only the decisive ones, as both readers weigh them together."""
         reader, fit = self._reader, self._calibration.reader
         if reader is None or fit is None:
             return list(weighed)
-        again = [few.decisive() if fit.is_open(few.best) else [] for few in weighed]
-        pairs = [
-            in_one_form(known.around(piece, text), text)
-            for text, rows in zip(texts, again, strict=True)
-            for piece, _ in rows
-        ]
+        again = [few.decisive(self._calibration.contradicted) if fit.is_open(few.best) else [] for few in weighed]
+        pairs = [in_one_form(piece.text, text) for text, rows in zip(texts, again, strict=True) for piece, _ in rows]
         careful = iter(reader.probabilities(pairs) if pairs else ())
         return [
             self._weigh(claim, [(piece, fit.combine(row, next(careful))) for piece, row in rows], fit) if rows else few

@@ -302,13 +302,14 @@ class ClaimPieces:
         denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
         return not self.found and not denied
 
-    def decisive(self) -> list[Judged]:
-        """The piece that speaks most for the claim, and the one that speaks most against it: one or two."""
+    def decisive(self, contradicted: float) -> list[Judged]:
+        """The piece that speaks most for the claim, and one that speaks more against it, if by `contradicted` at least."""
         for_it = [row for row in self.judged if row[0].supports]
         against = [row for row in self.judged if row[0].refutes]
         best = [max(for_it, key=lambda row: float(row[1][SUPPORTED]))] if for_it else []
         worst = [max(against, key=lambda row: float(row[1][CONTRADICTED]))] if against else []
-        return best + [row for row in worst if all(row[0] is not piece for piece, _ in best)]
+        said = [row for row in worst if not best or float(row[1][CONTRADICTED]) >= contradicted]
+        return best + [row for row in said if all(row[0] is not piece for piece, _ in best)]
 
     def with_(self, more: ClaimPieces) -> ClaimPieces:
         """These pieces and more."""
