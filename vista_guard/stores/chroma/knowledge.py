@@ -107,6 +107,6 @@ class ChromaKnowledge(TurnKnowledge):
         return f"vista_guard.knowledge.{int(owner[:8], 16) % self._buckets:03}"
 
 
-def _add(collection: AnyCollection, key: str, text: str, about: Mapping[str, str | int]) -> None:
+def _add(collection: AnyCollection, key: str, text: str, about: Mapping[str, Any]) -> None:
     """Adds a row. One that is there already stays, so that the first writer of a turn counts."""
     collection.add(ids=[key], embeddings=[_NO_VECTOR], documents=[text], metadatas=[dict(about)])
