@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from threading import Event
 
-from vista_guard.demo.museum import VISIT
-from vista_guard.demo.visitors import TOPICS, conversations, guarded, talk
+from vista_guard.demo.museum import TOPICS, VISIT
+from vista_guard.demo.visitors import conversations, guarded, talk
 from vista_guard.stores.reports import ReportReader
 
 

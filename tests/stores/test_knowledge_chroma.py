@@ -23,10 +23,8 @@ from vista_guard.types import Claim, Persona
 MIRA = Persona(name="Mira", facts=("Mira is a guide.",))
 
 
-class NewerPassage:
-    """A claim with a label that does not exist yet."""
-
-    source_id, text, label = "k1", "The pier is old.", SimpleNamespace(value="SUPERSEDED")
+NEWER = {"source_id": "k1", "text": "The pier is old.", "label": "SUPERSEDED"}
+"""A claim with a label that does not exist yet."""
 
 
 def knowledge(location: str | Path, *, buckets: int = 16) -> ChromaKnowledge:
@@ -53,7 +51,8 @@ async def test_a_folder_opened_again_holds_what_was_written(tmp_path: Path) -> N
 async def test_a_label_of_a_newer_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = knowledge(tmp_path)
     with monkeypatch.context() as newer:
-        newer.setattr("vista_guard.stores.chroma.knowledge.claim_passages", lambda key, claims: [NewerPassage()])
+        passage = SimpleNamespace(model_dump=lambda **_: NEWER)
+        newer.setattr("vista_guard.stores.served.claim_passages", lambda key, claims: [passage])
         await store.remember("a", "k1", [Claim(id="c1", text="The pier is old.")])
     with raises(StoreError, "SUPERSEDED", "Label"):
         await texts(store, "a")

@@ -6,7 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -284,35 +283,15 @@ LONG = Document(
 )
 
 
-async def test_an_old_store_is_embedded_anew_once_and_tells_how_far_it_is(tmp_path: Path) -> None:
-    old = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
-    await old.add([LONG, *ALIKE[:3]])
-    await old.aclose()
-    store = ChromaDocuments(chroma_client(tmp_path), Bounded())
-    told: list[tuple[int, int]] = []
-    assert await store.renew(lambda done, of: told.append((done, of))) == 4
-    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
-    assert await store.renew(lambda done, of: told.append((done, of))) == 0
-    (listed,) = [one for one in await store.stored() if one.id == "long"]
+async def test_a_document_that_is_cut_otherwise_is_replaced(tmp_path: Path) -> None:
+    client = chroma_client(tmp_path)
+    await ChromaDocuments(client, WordEmbedder()).add([LONG])
+    store = ChromaDocuments(client, Bounded())
+    await store.add([LONG])
+    (listed,) = await store.stored()
     assert (listed.passages, listed.metadata) == (len(passages(LONG, reads=Bounded().reads)), {"pages": [0]})
     (found,) = await store.search("Room 57 shows object 399.", 1)
     assert found in passages(LONG, reads=Bounded().reads)
-    await store.aclose()
-
-
-async def test_a_guard_embeds_an_old_store_anew_behind_its_answers(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    old = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
-    await old.add([LONG, *ALIKE[:3]])
-    await old.aclose()
-    store = ChromaDocuments(chroma_client(tmp_path), Bounded())
-    assert (await store.search("Room 57 shows object 399.", 1))[0].source_id == "long"
-    (renewing,) = [thread for thread in threading.enumerate() if thread.name == "vista-guard-renew"]
-    await asyncio.to_thread(renewing.join, 60)
-    assert "all 4 documents" in caplog.text
-    assert "0 of 4 done" in caplog.text
-    assert len((await store.search("Room 57 shows object 399.", 1))[0].text) <= 80
     await store.aclose()
 
 

@@ -141,11 +141,7 @@ class Location:
             search=self.settings.search,
         )
         try:
-            opened = store if self.tenant is None else store.of_tenant(self.tenant)
-            with progress_bar() as progress:
-                task = progress.add_task("embedding old documents anew, once", total=None)
-                await opened.renew(lambda done, of: progress.update(task, completed=done, total=of))
-            yield opened
+            yield store if self.tenant is None else store.of_tenant(self.tenant)
         finally:
             await store.aclose()
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+import yaml
+from pydantic import TypeAdapter
+
 from vista_guard.reading.files import read_persona
 from vista_guard.types import Action, Document, Finding, Label, Outcome, Persona, TurnReport
 
@@ -41,67 +44,11 @@ class Step(Topic):
         return None if expected == got else f"expected {expected}, got {got}"
 
 
-VISIT: tuple[Step, ...] = (
-    Step(
-        title="an answer that holds up",
-        question="When did the museum open, and who founded it?",
-        drafts=("The museum opened in 1931. It was founded by the clockmaker Ilse Marren.",),
-        documents=("history",),
-        action=Action.ALLOW,
-        labels=((Label.VERIFIED, Label.VERIFIED),),
-    ),
-    Step(
-        title="an opinion: nothing to verify",
-        question="What do you like about working here?",
-        drafts=("I love the smell of the old wood in here.",),
-        documents=("history",),
-        action=Action.ALLOW,
-        labels=((Label.OUT_OF_SCOPE,),),
-    ),
-    Step(
-        title="an honest “I don't know”",
-        question="How many clocks are there, and what are they worth?",
-        drafts=("The museum's collection holds 412 clocks. I don't know what they are worth.",),
-        documents=("collection",),
-        action=Action.ALLOW,
-        labels=((Label.VERIFIED, Label.ABSTENTION),),
-    ),
-    Step(
-        title="a claim that no source supports: delivered, but flagged",
-        question="Who built the Moon Clock?",
-        drafts=("The Moon Clock was built by Piet Oskamp in 1874. Oskamp had learned his trade in Vienna.",),
-        documents=("moon-clock",),
-        action=Action.FLAG,
-        labels=((Label.VERIFIED, Label.LACKING_EVIDENCE),),
-    ),
-    Step(
-        title="the document says otherwise, and the guide insists",
-        question="Are you still open at eight?",
-        drafts=(
-            "The museum closes at nine in the evening.",
-            "The museum closes at nine o'clock in the evening.",
-        ),
-        documents=("hours",),
-        action=Action.BLOCK,
-        labels=((Label.CONTRADICTED,), (Label.CONTRADICTED,)),
-    ),
-    Step(
-        title="it contradicts what it said itself, three turns earlier",
-        question="So it is a rather small collection?",
-        drafts=("The museum's collection holds only 90 clocks.", "There are only 90 clocks in the collection."),
-        documents=("tickets",),
-        action=Action.BLOCK,
-        labels=((Label.CONTRADICTED,), (Label.CONTRADICTED,)),
-    ),
-    Step(
-        title="asked again, the guide gets it right",
-        question="What does a ticket cost?",
-        drafts=("A ticket for adults costs four crowns.", "A ticket for adults costs nine crowns."),
-        documents=("tickets",),
-        action=Action.REPAIR,
-        labels=((Label.CONTRADICTED,), (Label.VERIFIED,)),
-    ),
-)
+_SCRIPT: Mapping[str, Any] = yaml.safe_load(_DATA.joinpath("script.yaml").read_text(encoding="utf-8"))
+
+VISIT = TypeAdapter(tuple[Step, ...]).validate_python(_SCRIPT["visit"])
+TOPICS = (*VISIT, *TypeAdapter(tuple[Topic, ...]).validate_python(_SCRIPT["topics"]))
+"""Each can be asked in any order; some answers are wrong, some only at first, some unsupported."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]], visit: Sequence[Topic] = VISIT) -> dict[str, Any]:

@@ -11,59 +11,11 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from vista_guard.demo import museum
-from vista_guard.demo.museum import VISIT, Topic
+from vista_guard.demo.museum import TOPICS, VISIT, Topic
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
     from vista_guard.protocols import Judge
-
-
-TOPICS: tuple[Topic, ...] = (
-    *VISIT,
-    Topic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
-    Topic(
-        "When does the last tour start?",
-        ("The last tour starts at six in the evening.", "The last tour starts at four."),
-        ("hours",),
-    ),
-    Topic("Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)),
-    Topic(
-        "Can I buy tickets online?",
-        ("Tickets are sold at the door. You can also buy them on our website.",),
-        ("tickets",),
-    ),
-    Topic(
-        "What is the oldest clock?",
-        ("The oldest clock is a water clock made of bronze. It was found in a well.",),
-        ("collection",),
-    ),
-    Topic(
-        "Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)
-    ),
-    Topic(
-        "What is the Moon Clock made of?",
-        ("The Moon Clock is made of silver and oak.", "The Moon Clock is made of walnut and brass."),
-        ("moon-clock",),
-    ),
-    Topic(
-        "Where do I find the Moon Clock?",
-        ("The Moon Clock stands in the tower room on the second floor. It shows the phases of the moon.",),
-        ("moon-clock",),
-    ),
-    Topic("What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)),
-    Topic(
-        "Was it founded by the town?",
-        ("The museum was founded by the mayor in 1950.", "The museum was founded in 1950 by the mayor."),
-        ("history",),
-    ),
-    Topic(
-        "Which clock should I not miss?",
-        ("I think the Moon Clock is the most beautiful one. You should see it.",),
-        ("moon-clock",),
-    ),
-    Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
-)
-"""Each can be asked in any order; some answers are wrong, some only at first, some unsupported."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

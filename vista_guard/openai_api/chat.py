@@ -86,7 +86,7 @@ class ChatStream:
     lost = property(lambda self: self._sifting.lost)
     response_id: str | None = None
 
-    def read(self, event: Json) -> Iterator[Delta]:
+    def read(self, event: Json) -> list[Delta]:
         """Only choice 0 is read: others were not asked for."""
         if event.get("error"):
             raise UpstreamFailed({"error": scrub_error(event["error"])})
@@ -102,11 +102,12 @@ class ChatStream:
             if self._finish is not None or event.get("usage"):
                 self._tail.append({**event, "choices": []})
             elif choices == []:
-                yield Passed(event)
-            return
-        yield from self._read_choice(event, choice)
+                return [Passed(event)]
+            return []
+        return self._read_choice(event, choice)
 
-    def _read_choice(self, event: Json, choice: Json) -> Iterator[Delta]:
+    def _read_choice(self, event: Json, choice: Json) -> list[Delta]:
+        parts: list[Delta] = []
         delta = dict(as_object(choice.get("delta")))
         content, logprobs = delta.get("content"), choice.get("logprobs")
         text = content if isinstance(content, str) else ""
@@ -117,30 +118,31 @@ class ChatStream:
         other_fields = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
         if self._worth_passing(delta, finish):
             passed_choice = {**other_fields, "delta": delta, "logprobs": None, "finish_reason": None}
-            yield Passed({**event, "choices": [passed_choice]}, binding=_calls(delta))
+            parts.append(Passed({**event, "choices": [passed_choice]}, binding=_calls(delta)))
         if text:
             self._logprobs.read(text, as_list(as_object(logprobs).get("content")))
-            yield text
+            parts.append(text)
         if finish is not None:
             self._finish = {
                 **event,
                 "choices": [{**other_fields, "delta": {}, "logprobs": None, "finish_reason": finish}],
             }
+        return parts
 
     def _worth_passing(self, delta: Json, finish: object) -> bool:
         has_words = any(value not in (None, "", [], {}) for key, value in delta.items() if key != "role")
         first, self._opened = not self._opened and finish is None and "role" in delta, True
         return has_words or first
 
-    def text(self, text: str) -> Iterator[Json]:
+    def text(self, text: str) -> list[Json]:
         """One chunk, with the log probabilities of the tokens that it completes."""
         self._said = True
         entries = self._logprobs.show(text)
         logprobs = {"content": entries, "refusal": None} if entries else None
-        yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
+        return [self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})]
 
-    def passed(self, item: Json) -> Iterator[Json]:
-        yield item
+    def passed(self, item: Json) -> list[Json]:
+        return [item]
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
         """Citations of text delivered unchanged, the finish reason with the verdict, then usage."""

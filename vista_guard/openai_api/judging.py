@@ -335,12 +335,10 @@ class StreamedAnswer:
         self.stream: EventStream = exchange.dialect.stream(exchange.sifting())
         """The stream of the answer that is shown, which may be a regenerated one."""
 
-    async def shown(self, events: Events) -> AsyncGenerator[Json, None]:
+    def shown(self, events: Events) -> AsyncGenerator[Json, None]:
         """The events that may be shown, the last ones with the verdict. Problem, UpstreamFailed: there is no answer to read."""
         several = self._exchange.choices > 1 and not self._exchange.asked.structured
-        async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as stream:
-            async for event in stream:
-                yield event
+        return self._choices_in_turn(events) if several else self._one_choice(events)
 
     async def _choices_in_turn(self, events: Events) -> AsyncGenerator[Json, None]:
         """Held until upstream has ended, then one choice after the other: their chunks come mixed."""
@@ -362,59 +360,47 @@ class StreamedAnswer:
     async def _one_choice(self, events: Events) -> AsyncGenerator[Json, None]:
         """Events before the first text pass at once, unless the answer may be asked for again; without any text there is nothing
         to judge."""
-        exchange, called = self._exchange, False
-        may_ask_again = exchange.choices == 1 and exchange.may_ask_again
+        exchange, called = self._exchange, self._exchange.asked.structured
         async with aclosing(self._parts(events, self.stream)) as parts:
-            if exchange.asked.structured:
-                async for part in parts:
-                    for event in self._events_for(part):
+            opening = Opening(parts, hold=exchange.choices == 1 and exchange.may_ask_again)
+            async with aclosing(parts if exchange.asked.structured else opening.before_text()) as passing:
+                async for passed in passing:
+                    called = called or (isinstance(passed, Passed) and passed.binding)
+                    for event in self._events_for(passed):
                         yield event
-                called = True
-            else:
-                opening = Opening(parts, hold=may_ask_again)
-                async with aclosing(opening.before_text()) as passing:
-                    async for passed in passing:
-                        called = called or (isinstance(passed, Passed) and passed.binding)
-                        for event in self._events_for(passed):
+            if opening.spoken:
+                async with aclosing(self._gated(opening)) as gated:
+                    async for item in gated:
+                        for event in (
+                            await self._ending(item) if isinstance(item, TurnReport) else self._events_for(item)
+                        ):
                             yield event
-                if opening.spoken:
-                    again = may_ask_again and opening.hold
-                    async with aclosing(self._guarded_words(opening.rest(), again)) as guarded:
-                        async for event in guarded:
-                            yield event
-                    return
+                return
         if self.stream.lost and not called:
             raise UnreadableError(NOTHING_LEFT)
         for event in self.stream.end(unjudged_field(None, self.stream.unjudged), blocked=False):
             yield event
 
-    async def _guarded_words(self, parts: AsyncGenerator[Delta, None], again: bool) -> AsyncGenerator[Json, None]:
+    def _gated(self, opening: Opening) -> AsyncGenerator[str | Passed | TurnReport, None]:
         exchange = self._exchange
-        alone = exchange.choices == 1
         gated = exchange.guard.gated(
-            exchange.past if alone else exchange.anonymous(),
-            parts,
+            exchange.past if exchange.choices == 1 else exchange.anonymous(),
+            opening.rest(),
             gate=exchange.gate,
             documents=exchange.grounds(),
-            again=self._again if again else None,
+            again=self._again if opening.hold else None,
         )
-        if not exchange.show_message:
-            gated = without_message(gated, exchange.guard.parts.policy.message)
-        async with aclosing(gated):
-            async for item in gated:
-                if not isinstance(item, TurnReport):
-                    for event in self._events_for(item):
-                        yield event
-                    continue
-                evidence = join_documents(exchange.documents, self._found)
-                await exchange.on_judged(AnswerJudgement(item, evidence, self._choice, self.stream.response_id, alone))
-                verdict = unjudged_field(field(item, exchange.name), self.stream.unjudged)
-                for event in self.stream.end(verdict, blocked=item.blocked):
-                    yield event
+        return gated if exchange.show_message else without_message(gated, exchange.guard.parts.policy.message)
 
-    def _events_for(self, item: Delta) -> Iterator[Json]:
+    async def _ending(self, report: TurnReport) -> Iterator[Json]:
+        exchange, stream = self._exchange, self.stream
+        evidence, alone = join_documents(exchange.documents, self._found), exchange.choices == 1
+        await exchange.on_judged(AnswerJudgement(report, evidence, self._choice, stream.response_id, alone))
+        return stream.end(unjudged_field(field(report, exchange.name), stream.unjudged), blocked=report.blocked)
+
+    def _events_for(self, item: Delta) -> list[Json]:
         if isinstance(item, Found):
-            return iter(())
+            return []
         return self.stream.text(item) if isinstance(item, str) else self.stream.passed(item.item)
 
     async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
@@ -449,9 +435,9 @@ class StreamedAnswer:
             raise UnreadableError("upstream closed the stream early", "upstream_broken")
 
 
-def _parts_of(stream: EventStream, event: Json) -> Iterator[Delta]:
+def _parts_of(stream: EventStream, event: Json) -> list[Delta]:
     try:
-        yield from stream.read(event)
+        return stream.read(event)
     except _NO_ANSWER:
         raise UnreadableError("upstream's stream cannot be read") from None
 

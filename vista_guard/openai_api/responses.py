@@ -98,14 +98,14 @@ class ResponseStream:
         value = self._response.get("id")
         return value if isinstance(value, str) else None
 
-    def read(self, event: Json) -> Iterator[Delta]:
+    def read(self, event: Json) -> list[Delta]:
         """Texts of several parts are read as one text, a line each."""
         kind = event.get("type")
         if (isinstance(kind, str) and kind in _FAILURES) or (kind is None and event.get("error")):
             raise UpstreamFailed(self._failure(event))
         passed = sift_event(event, self._sifting)
         if passed is None:
-            return
+            return []
         event = passed
         if isinstance(response := event.get("response"), dict):
             if isinstance(usage := response.get("usage"), dict):
@@ -120,13 +120,12 @@ class ResponseStream:
             ):
                 raise UnreadableError("upstream's stream ends with words that it did not stream")
             self._last = event
-        elif kind == "response.output_text.delta":
-            yield from self._read_text(event)
-        else:
-            item = event.get("item")
-            if kind == "response.output_item.done" and (documents := found_documents([item])):
-                yield Found(documents)
-            yield Passed(event, binding=is_binding(item))
+            return []
+        if kind == "response.output_text.delta":
+            return self._read_text(event)
+        item = event.get("item")
+        documents = found_documents([item]) if kind == "response.output_item.done" else ()
+        return [*([Found(documents)] if documents else ()), Passed(event, binding=is_binding(item))]
 
     def _failure(self, event: Json) -> Json:
         sifted = sift_event(event, self._sifting) if event.get("type") == "response.failed" else None
@@ -135,31 +134,30 @@ class ResponseStream:
         error = scrub_error(event.get("error", event))
         return {"type": "error", "code": error["code"], "message": error["message"], "param": None}
 
-    def _read_text(self, event: Json) -> Iterator[str]:
+    def _read_text(self, event: Json) -> list[Delta]:
         text, place = event.get("delta"), (event.get("output_index"), event.get("content_index"))
         if not isinstance(text, str) or not text:
-            return
-        if self._reading not in (None, place):
+            return []
+        between: list[Delta] = ["\n"] if self._reading not in (None, place) else []
+        if between:
             self._written.logprobs.read("\n", [])
-            yield "\n"
         self._reading = place
         self._written.logprobs.read(text, as_list(event.get("logprobs")))
-        yield text
+        return [*between, text]
 
-    def text(self, text: str) -> Iterator[Json]:
+    def text(self, text: str) -> list[Json]:
         """A delta for the open part; opens one if there is none."""
         logprobs = self._written.logprobs.show(text)
-        if not self._written.is_open:
-            yield from map(self._with_number, self._written.open())
+        events = [] if self._written.is_open else list(self._written.open())
         text = self._written.add(text)
         if text:
-            delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": logprobs}
-            yield self._with_number(delta)
+            place = self._written.place
+            events.append({"type": "response.output_text.delta", **place, "delta": text, "logprobs": logprobs})
+        return list(map(self._with_number, events))
 
-    def passed(self, item: Json) -> Iterator[Json]:
+    def passed(self, item: Json) -> list[Json]:
         event = self._written.follow(dict(item))
-        if event is not None:
-            yield self._with_number(event)
+        return [] if event is None else [self._with_number(event)]
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
         """Closes what is open, and ends with the whole response."""

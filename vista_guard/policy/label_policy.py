@@ -109,15 +109,11 @@ class LabelPolicy(BaseModel):
 
     @model_validator(mode="after")
     def _monitor_withholds_nothing(self) -> Self:
-        if self.name == "monitor":
-            if any(map(_withholds, self._actions())):
-                raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
-            if self.links == "remove":
-                raise ValueError(
-                    "the monitor policy never withholds: use links = flag or allow, or start from balanced"
-                )
-            if self.block_at_risk is not None:
-                raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
+        if self.name == "monitor" and (self.withholds or self.links == "remove"):
+            raise ValueError(
+                "the monitor policy never withholds: use ALLOW or FLAG, links = flag or allow, and no block_at_risk, or start "
+                "from balanced"
+            )
         if self.fallback is RepairMode.REGENERATE:
             raise ValueError("fallback is what happens when regenerating failed: use redact, annotate or refuse")
         return self

@@ -155,10 +155,10 @@ def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
     )
 
 
-def version_of(document: Document) -> str:
-    """Changes with whatever a passage shows of the document: its title, its address, its text, and that it has headings."""
-    address = "" if document.url is None else f"\x1f{document.url}"
-    content = f"{document.title}\x1f{document.text}\x1fheadings{address}"
+def version_of(document: Document, passages: Sequence[Passage]) -> str:
+    """Changes with whatever the passages show of the document: its title, its address, its text, and where they end."""
+    ends = [passage.span and passage.span.end for passage in passages]
+    content = f"{document.title}\x1f{document.text}\x1f{document.url}\x1f{ends}"
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

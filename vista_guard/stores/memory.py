@@ -59,7 +59,7 @@ class MemoryDocuments(SearchedDocuments):
     async def _replace(self, document: Document) -> Written:
         passages, vectors = await self._cut(document)
         listed = ListedDocument(document.id, document.title, len(passages), document.metadata)
-        prefix = f"{digest(document.id)}:{version_of(document)}"
+        prefix = f"{digest(document.id)}:{version_of(document, passages)}"
         keyed = {f"{prefix}:{number:06}": passage for number, passage in enumerate(passages)}
         with self._lock:
             old = self._documents.get(document.id)

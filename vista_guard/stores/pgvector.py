@@ -92,7 +92,6 @@ _OLDER = f"{_LISTED} AND owner = %s AND version <> %s"
 _ROWS = """
 SELECT key, source_id, title, headings, body, starts, ends, url FROM vista_passages WHERE tenant = ANY(%s) AND key = ANY(%s)
 """
-_HAS_URL = "SELECT 1 FROM pg_attribute WHERE attrelid = 'vista_passages'::regclass AND attname = 'url'"
 
 
 class Postgres(StoreServer["Connection[Any]"]):
@@ -218,8 +217,6 @@ class PgvectorDocuments(ServedDocuments["Connection[Any]"]):
                 known = connection.execute("SELECT 1 FROM vista_probe").fetchone()
                 if known is None:
                     connection.execute("INSERT INTO vista_probe VALUES (%s::vector)", [_literal(probe)])
-            if connection.execute(_HAS_URL).fetchone() is None:  # tables of older versions
-                connection.execute("ALTER TABLE vista_passages ADD COLUMN IF NOT EXISTS url text")
             row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
             return str(row[0]) if row else "[]"
 
@@ -231,7 +228,7 @@ class PgvectorDocuments(ServedDocuments["Connection[Any]"]):
     async def _replace(self, document: Document) -> Written:
         await self._open()
         passages, vectors = await self._cut(document)
-        owner, version, tenant = digest(document.id), version_of(document), self._tenant
+        owner, version, tenant = digest(document.id), version_of(document, passages), self._tenant
         rows, words = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
         for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key, span = f"{owner}:{version}:{number:06}", passage.span or Span(start=0, end=len(passage.text))

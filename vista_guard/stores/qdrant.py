@@ -215,7 +215,7 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
 
         await self._open()
         passages, vectors = await self._cut(document)
-        owner, version = digest(document.id), version_of(document)
+        owner, version = digest(document.id), version_of(document, passages)
         points = []
         for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key = f"{owner}:{version}:{number:06}"

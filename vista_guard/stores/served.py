@@ -1,6 +1,6 @@
 """Stores in a database: the calls to it, documents with a space for each tenant, and knowledge by turn.
 
-`pgvector` and `qdrant` have the statements.
+`pgvector` and `qdrant` have the statements; Chroma keeps knowledge in the same form.
 """
 
 from __future__ import annotations
@@ -85,18 +85,12 @@ class ServedDocuments(SearchedDocuments, Generic[Handle]):
     async def _listed(self) -> Iterable[ListedDocument]: ...
 
 
-class ServedKnowledge(ABC, Generic[Handle]):
-    """A `KnowledgeStore` in a database, which ranks a conversation's claims in process. Closing the store closes `server`."""
+class TurnKnowledge(ABC):
+    """A `KnowledgeStore` that keeps the claims of a turn together, and ranks a conversation's in process."""
 
-    def __init__(self, server: StoreServer[Handle], embedder: Embedder) -> None:
-        self._server = server
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._seeded: set[str] = set()
-        self._opened = False
-
-    async def aclose(self) -> None:
-        """Closes the server's connections."""
-        await asyncio.to_thread(self._server.close)
 
     async def seed(self, persona: Persona) -> None:
         """Records the persona's key, a fingerprint of its facts, so that the facts need not be stored."""
@@ -133,16 +127,6 @@ class ServedKnowledge(ABC, Generic[Handle]):
             self._seeded.add(key)
         return key in self._seeded
 
-    async def _run(self, operation: str, call: Callable[[Handle], T]) -> T:
-        if not self._opened:
-            await self._server.run("open the knowledge", self._create)
-            self._opened = True
-        return await self._server.run(operation, call)
-
-    @abstractmethod
-    def _create(self, handle: Handle) -> None:
-        """Creates what is missing to hold knowledge."""
-
     @abstractmethod
     async def _put_persona(self, persona: Persona) -> None: ...
 
@@ -160,6 +144,34 @@ class ServedKnowledge(ABC, Generic[Handle]):
     async def _drop(self, owner: str) -> int: ...
 
 
+class ServedKnowledge(TurnKnowledge, Generic[Handle]):
+    """A `KnowledgeStore` in a database. Closing the store closes `server`."""
+
+    def __init__(self, server: StoreServer[Handle], embedder: Embedder) -> None:
+        super().__init__(embedder)
+        self._server = server
+        self._opened = False
+
+    async def aclose(self) -> None:
+        """Closes the server's connections."""
+        await asyncio.to_thread(self._server.close)
+
+    async def _run(self, operation: str, call: Callable[[Handle], T]) -> T:
+        if not self._opened:
+            await self._server.run("open the knowledge", self._create)
+            self._opened = True
+        return await self._server.run(operation, call)
+
+    @abstractmethod
+    def _create(self, handle: Handle) -> None:
+        """Creates what is missing to hold knowledge."""
+
+
 def _knowledge_passage(row: Mapping[str, Any]) -> Passage:
-    label = None if row["label"] is None else Label(row["label"])
+    try:
+        label = None if row["label"] is None else Label(row["label"])
+    except ValueError as exc:
+        raise StoreError(
+            f"stored claim {row['source_id']} cannot be read: {exc}. A newer version wrote it: read it with that one"
+        ) from exc
     return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)

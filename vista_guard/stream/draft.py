@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from math import inf
 
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
 from vista_guard.protocols import Judge, Policy
-from vista_guard.stream.source import Delta, close, join_documents, resume
+from vista_guard.stream.source import Delta, Resumed, close, join_documents
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.repair import feedback
@@ -46,7 +46,7 @@ class NoAnswer(Exception):
     """The agent was asked again and gave no text. The message is for the report's warnings."""
 
 
-async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[Delta, None]:
+async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncIterator[Delta]:
     """Returns the next answer, once its text has begun or it has ended without any: called a tool, refused.
 
     NoAnswer: upstream failed before the first word, or its answer was empty.
@@ -68,7 +68,7 @@ async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[
         raise
     if not opening:
         raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
-    return resume(opening, deltas)
+    return Resumed(opening, deltas)
 
 
 def broken_off_warning(exc: BaseException) -> str:

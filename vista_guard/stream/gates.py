@@ -201,7 +201,7 @@ async def _by_sentence(
     gate = SentenceGate(draft, source, delivery, again)
     keeper = asyncio.create_task(gate.run(), name="vista-guard stream: gate")
     try:
-        async for piece in delivery.pieces():
+        while (piece := await delivery.take()) is not None:
             if isinstance(piece, (Finding, Unchecked)):
                 draft.tell((piece,))
             else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, Self
 
 from vista_guard.reading.chat_json import distinct
 from vista_guard.types import Document, DraftSpan, Outcome, Span
@@ -158,15 +158,20 @@ async def undisturbed(closing: Coroutine[Any, Any, None], *, most_s: float = 5.0
     task.result()
 
 
-async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
+class Resumed:
     """The deltas that were read already, then the rest. Closing it closes the upstream."""
-    try:
-        for delta in begun:
-            yield delta
-        async for delta in deltas:
-            yield delta
-    finally:
-        await close(deltas)
+
+    def __init__(self, begun: Iterable[Delta], deltas: AsyncIterator[Delta]) -> None:
+        self._begun, self._deltas = deque(begun), deltas
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        return self._begun.popleft() if self._begun else await anext(self._deltas)
+
+    async def aclose(self) -> None:
+        await close(self._deltas)
 
 
 _MOST_WAITING = 256
@@ -197,16 +202,17 @@ class Delivery:
         self._most = most
         self._gap: str | None = None
         self._outbox: asyncio.Queue[str | Passed | Outcome | None] = asyncio.Queue()
+        self._taken = 0
 
-    async def pieces(self) -> AsyncIterator[str | Passed | Outcome]:
-        taken = 0
-        while (piece := await self._outbox.get()) is not None:
-            yield piece
+    async def take(self) -> str | Passed | Outcome | None:
+        """The next piece, None at the end. Asking for it says that the one before is on its way."""
+        if self._taken:
             self._outbox.task_done()
             self._source.go_on()
-            taken += 1
-            if taken % _AT_ONCE == 0:
+            if self._taken % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+        self._taken += 1
+        return await self._outbox.get()
 
     async def wait_until_taken(self) -> None:
         """Waits until the reader, having taken all that was let through, asks for more: then it is on its way."""
@@ -349,9 +355,9 @@ class Opening:
             if isinstance(delta, str | Passed) and delta != "":
                 yield delta
 
-    def rest(self) -> AsyncGenerator[Delta, None]:
+    def rest(self) -> AsyncIterator[Delta]:
         """The answer, without what went out. Closing it closes the answer."""
-        return resume(self._begun, self._deltas)
+        return Resumed(self._begun, self._deltas)
 
     def _take(self) -> list[Passed]:
         passed = [delta for delta in self._begun if isinstance(delta, Passed)]

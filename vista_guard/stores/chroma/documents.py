@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
-from hashlib import sha256
-from threading import Lock, Thread
-from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
-from vista_guard.reading.passages import passages
 from vista_guard.reading.visible import storable
 from vista_guard.stores.chroma.client import ChromaConnection
 from vista_guard.stores.chroma.codes import (
@@ -45,7 +41,6 @@ from vista_guard.stores.entries import (
     expect_model,
     is_outdone,
     next_stamp,
-    reads_of,
     version_of,
 )
 from vista_guard.stores.words import WordRanking
@@ -71,18 +66,11 @@ _INDEX: Mapping[str, str | int] = {"space": "cosine", "ef_construction": 400, "m
 """For recall: with Chroma's own numbers an outlier among similar passages is often found by no query. With more neighbours than
 these, passages that are all the same take 60 ms each to add."""
 
-_TOLD_EVERY_S = 10.0
-
-_SAMPLE = Document(
-    id="sample", text=" ".join(f"Room {n} of the naïve 博物館 shows {n * 7919} objects." for n in range(99))
-)
-
 
 class ChromaDocuments(SearchedDocuments):
     """A `DocumentStore` in Chroma, with a collection for each tenant. Closing the store closes `client`.
 
-    All vectors come from one model; a collection of another model is refused. Passages cut for another embedder, or by an
-    earlier version, are cut and embedded again, once, while searches go on.
+    All vectors come from one model; a collection of another model is refused.
     """
 
     def __init__(self, client: AnyClient, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
@@ -134,27 +122,6 @@ class ChromaDocuments(SearchedDocuments):
         """Closes the client."""
         await self._chroma.aclose()
 
-    async def renew(self, tell: Callable[[int, int], None]) -> int:
-        """Cuts and embeds again documents cut for another embedder or by an earlier version; returns their number.
-
-        Several processes share the work. Calls `tell(done, total)` before each document.
-        """
-        collections = await self._existing_collections([self._name], renewing=True)
-        owners = [owner for one in collections for owner in await self._outdated_owners(one)]
-        random.shuffle(owners)
-        for done, owner in enumerate(owners):
-            tell(done, len(owners))
-            for collection in collections:
-                document = await self._chroma.run("read a document", partial(_read_document, collection, owner))
-                if document is not None and not document.version.startswith(self._cut_mark):
-                    # As old as it was: who replaces it meanwhile is later.
-                    await self._replace_all([document.document], document.stamp + 1)
-        return len(owners)
-
-    async def _outdated_owners(self, collection: AnyCollection) -> list[str]:
-        rows = await self._complete_rows(collection)
-        return [str(row["document"]) for row in rows if not str(row["version"]).startswith(self._cut_mark)]
-
     async def _complete_rows(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
         """The metadata of documents that were added completely."""
         where: dict[str, Any] = {"passages": {"$gt": 0}}
@@ -169,31 +136,6 @@ class ChromaDocuments(SearchedDocuments):
             if len(batch) < LISTED:
                 break
         return rows
-
-    def _renew_in_background(self) -> None:
-        """Renews in a thread of its own, which may end with the process at any moment."""
-        told = monotonic()
-
-        def tell(done: int, of: int) -> None:
-            nonlocal told
-            if done == 0 or monotonic() - told > _TOLD_EVERY_S:
-                told = monotonic()
-                logger.warning("embedding the documents in %s anew, once: %s of %s done", self._name, done, of)
-
-        def work() -> None:
-            try:
-                if count := asyncio.run(self.renew(tell)):
-                    logger.warning("all %s documents in %s are embedded anew", count, self._name)
-            except (StoreError, RuntimeError) as exc:  # closed, or the process ends; the next one goes on
-                logger.info("documents in %s were not embedded anew: %s", self._name, exc)
-
-        Thread(target=work, daemon=True, name="vista-guard-renew").start()
-
-    @cached_property
-    def _cut_mark(self) -> str:
-        """Changes with whatever decides where passages end: the cutter, and how much the embedder reads."""
-        spans = [passage.span for passage in passages(_SAMPLE, reads=reads_of(self._embedder))]
-        return sha256(repr(spans).encode()).hexdigest()[:8] + "-"
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         collections = await self._existing_collections(self._searched)
@@ -255,17 +197,17 @@ class ChromaDocuments(SearchedDocuments):
     async def _replace(self, document: Document) -> Written:
         return await self._replace_all([document])
 
-    async def _replace_all(self, documents: Sequence[Document], stamp: int | None = None) -> Written:
-        """Stores documents with different ids. With `stamp` they are as old as that says."""
+    async def _replace_all(self, documents: Sequence[Document]) -> Written:
+        """Stores documents with different ids."""
         collection = await self._open()
         cuts = await asyncio.to_thread(lambda: [cut(document, self._embedder) for document in documents])
         texts = [passage.text for passages in cuts for passage in passages]
         vectors = await asyncio.to_thread(self._embedder.embed, texts)
-        writer = _Writer(collection, self._chroma.batches, list(zip(documents, cuts, strict=True)), self._cut_mark)
+        writer = _Writer(collection, self._chroma.batches, list(zip(documents, cuts, strict=True)))
 
         def write() -> Written:
             with self._replacing:  # spares two tasks of one process a second attempt
-                return writer.write(vectors, stamp)
+                return writer.write(vectors)
 
         names = f"the document {documents[0].id!r}" if len(documents) == 1 else f"{len(documents)} documents"
         return await self._chroma.run(f"add {names}", write, timeout_s=600)
@@ -280,7 +222,7 @@ class ChromaDocuments(SearchedDocuments):
         await self._check_model(collection)
         return collection
 
-    async def _existing_collections(self, names: Sequence[str], *, renewing: bool = False) -> Sequence[AnyCollection]:
+    async def _existing_collections(self, names: Sequence[str]) -> Sequence[AnyCollection]:
         """Returns the collections that exist, as they are now. Reading creates none."""
 
         def look() -> list[AnyCollection]:
@@ -288,17 +230,15 @@ class ChromaDocuments(SearchedDocuments):
 
         collections = await self._chroma.run("open the documents", look)
         for collection in collections:
-            await self._check_model(collection, renewing=renewing)
+            await self._check_model(collection)
         return collections
 
-    async def _check_model(self, collection: AnyCollection, *, renewing: bool = False) -> None:
+    async def _check_model(self, collection: AnyCollection) -> None:
         if collection.name in self._probed:
             return
         stored = [float(number) for number in str((collection.metadata or {}).get("probe", "")).split()]
         expect_model(stored, await self._probe(), collection.name, "Delete that collection, or use another location")
         self._probed.add(collection.name)
-        if collection.name == self._name and not renewing and await self._outdated_owners(collection):
-            self._renew_in_background()
 
 
 Row = tuple[str, str, dict[str, Any]]
@@ -318,20 +258,19 @@ class _Writer:
         collection: AnyCollection,
         batches: Callable[[Sequence[Any]], Iterator[Sequence[Any]]],
         cuts: Sequence[tuple[Document, Sequence[Passage]]],
-        cut_mark: str,
     ) -> None:
         self._collection, self._batches, self._cuts = collection, batches, cuts
         self._ids = {digest(document.id): document.id for document, _ in cuts}
-        self._mine = {digest(document.id): cut_mark + version_of(document) for document, _ in cuts}
+        self._mine = {digest(document.id): version_of(document, passages) for document, passages in cuts}
 
-    def write(self, vectors: NDArray[np.float32], stamp: int | None) -> Written:
+    def write(self, vectors: NDArray[np.float32]) -> Written:
         """Stores the documents. Blocks.
 
         Raises:
             StoreError: somebody deletes them as soon as they are added.
         """
         found = self._versions()
-        stamp = stamp or next_stamp(found.values())
+        stamp = next_stamp(found.values())
         rows = self._rows(stamp)
         replaced = self._others(found)
         for _ in range(ATTEMPTS):
@@ -466,29 +405,6 @@ def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]
         )
         for key, text, about in zip(*parts, strict=True)
     ]
-
-
-class _ReadDocument(NamedTuple):
-    document: Document
-    version: str
-    stamp: int
-
-
-def _read_document(collection: AnyCollection, owner: str) -> _ReadDocument | None:
-    """A stored document, joined from its passages. White space between passages is lost."""
-    result = collection.get(where={"document": owner}, include=["documents", "metadatas"])
-    rows: list[tuple[Any, str]] = list(zip(result["metadatas"] or [], result["documents"] or [], strict=True))
-    listed = next((row for row, _ in rows if row.get("passages")), None)
-    if listed is None:
-        return None
-    text = ""
-    for row, piece in sorted(rows, key=lambda pair: int(pair[0]["start"])):
-        if row["version"] == listed["version"]:
-            text = text.ljust(row["start"], "\n")
-            text += piece[len(text) - row["start"] :]
-    about = json.loads(listed["about"])
-    document = Document(id=listed["source_id"], text=text, title=listed.get("title"), metadata=about)
-    return _ReadDocument(document, str(listed["version"]), listed.get("written", 0))
 
 
 def _metadata(passage: Passage) -> dict[str, str | int]:

@@ -1,7 +1,7 @@
 """The process that runs Chroma's engine for one folder. It takes calls on standard input until that closes.
 
 Chroma holds the interpreter's lock in every call. A call that never returns, as after a full disk, blocks every thread of
-its process, and here no thread does anything else. The two processes exchange length-prefixed pickles over two pipes.
+its process, and here no thread does anything else. The two processes exchange pickles over two pipes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import sqlite3
-import struct
 import sys
 import threading
 import time
@@ -21,8 +20,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, BinaryIO
-
-_LENGTH = struct.Struct("!Q")
 
 
 class CallFailure(StrEnum):
@@ -57,9 +54,8 @@ class EngineReply:
 
 
 def write(stream: IO[bytes], frame: object) -> None:
-    """Sends one frame."""
-    content = pickle.dumps(frame, protocol=5)
-    stream.write(_LENGTH.pack(len(content)) + content)
+    """Sends one frame, whole or not at all."""
+    stream.write(pickle.dumps(frame, protocol=5))
     stream.flush()
 
 
@@ -69,15 +65,10 @@ def read(stream: IO[bytes]) -> object:
     Raises:
         EOFError: the other side is gone.
     """
-    (size,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
-    return pickle.loads(_read_exactly(stream, size))  # from our own process, over a pipe that nobody else has
-
-
-def _read_exactly(stream: IO[bytes], size: int) -> bytes:
-    content = stream.read(size)
-    if len(content) < size:
-        raise EOFError("the other process is gone")
-    return content
+    try:
+        return pickle.load(stream)  # from our own process, over a pipe that nobody else has
+    except pickle.UnpicklingError as exc:
+        raise EOFError("the other process is gone") from exc
 
 
 _STUCK_S = 90

@@ -30,7 +30,7 @@ try:
     from alembic.script import ScriptDirectory
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-    from vista_guard.stores.reports.tables import METADATA, NUMBERS, REPORTS
+    from vista_guard.stores.reports.tables import METADATA, NUMBERS
 except ImportError as exc:
     raise ConfigError(f"keeping reports needs {exc.name or 'sqlalchemy'}: {how_to_install('reports')}") from exc
 
@@ -239,9 +239,6 @@ VERSION_TABLE = "vista_guard_schema"
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
-_TOO_OLD = ("0001", "0002")
-"""Schemas of builds before 0.2.0's release. The first had no version table."""
-
 _UPGRADING = 7_241_906_538
 """Key of Postgres' advisory lock: two processes that create tables at once fail in spite of `IF NOT EXISTS`."""
 
@@ -296,25 +293,16 @@ def look(connection: sql.Connection) -> Schema:
     if revision is None or revision in known:
         return Schema(revision, newest)
     name = connection.engine.url.render_as_string(hide_password=True)
-    if revision in _TOO_OLD:
-        raise StoreError(
-            f"the tables in {name} have schema {revision}, and this version of vista-guard reads schemas from {min(known)} on: "
-            "export the reports with the version that wrote them (vista-guard reports export), then use a new database"
-        )
     raise StoreError(
-        f"the tables in {name} have schema {revision}, and this version of vista-guard reads schemas up to {newest}: use "
-        "the version that wrote it, or a newer one"
+        f"the tables in {name} have schema {revision}, and this version of vista-guard reads {min(known)} to {newest}: use the "
+        "version that wrote it, or export its reports with that one (vista-guard reports export) and take a new database"
     )
 
 
 def _revision(connection: sql.Connection) -> str | None:
-    tables = sql.inspect(connection)
-    revision = None
-    if tables.has_table(VERSION_TABLE):
-        revision = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-    if revision is None and tables.has_table(REPORTS.name):
-        return _TOO_OLD[0]
-    return revision
+    if not sql.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
 
 
 def upgrade(engine: sql.Engine) -> Schema:

@@ -195,7 +195,7 @@ NUMBERS = sql.Table(
     "vista_guard_backfill",
     METADATA,
     sql.Column("id", sql.Integer, primary_key=True),
-    sql.Column("upto", _BIG, nullable=False),  # unused since schema 0003
+    sql.Column("upto", _BIG, nullable=False),  # unused
     sql.Column("highest", _BIG, nullable=False),
 )
 """One row: the highest report number that was ever deleted. SQLite would assign it again, and a reader that follows the numbers

@@ -1,4 +1,4 @@
-"""Schema 0003, the oldest that this package opens: the tables of vista-guard 0.2.0.
+"""Schema 0007, the oldest that this package opens.
 
 A new database gets the tables of `tables.py` and the newest revision at once (`database.upgrade`), so this revision creates
 nothing. A later change to `tables.py` adds a revision beside this one that alters databases which exist already.
@@ -7,7 +7,7 @@ Alone because Alembic wants a file for each revision.
 
 from __future__ import annotations
 
-revision = "0003"
+revision = "0007"
 down_revision = None
 
 

@@ -88,6 +88,25 @@ CREATE TABLE vista_guard_conversations (
 );
 INSERT INTO "vista_guard_conversations" VALUES('883a14b33f1d6f1957daef35ca8fad68','acme/a','acme','2026-05-01 12:00:00.123456','2026-05-01 12:01:00.123456',2,2,0,0,0,2);
 INSERT INTO "vista_guard_conversations" VALUES('3e23e8160039594a33894f6564e1b134','b','','2026-05-01 13:10:00.123456','2026-05-01 13:10:00.123456',1,1,0,0,0,1);
+CREATE TABLE vista_guard_failures (
+	id INTEGER NOT NULL, 
+	at DATETIME NOT NULL, 
+	part VARCHAR(16) NOT NULL, 
+	kind VARCHAR(32) NOT NULL, 
+	tenant TEXT NOT NULL, 
+	conversation_key VARCHAR(32), 
+	conversation_id TEXT, 
+	report INTEGER, 
+	PRIMARY KEY (id)
+);
+CREATE TABLE vista_guard_failures_hour (
+	hour DATETIME NOT NULL, 
+	tenant TEXT NOT NULL, 
+	part TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	failures BIGINT NOT NULL, 
+	PRIMARY KEY (hour, tenant, part, kind)
+);
 CREATE TABLE vista_guard_findings (
 	report INTEGER NOT NULL, 
 	n INTEGER NOT NULL, 
@@ -153,18 +172,18 @@ CREATE TABLE vista_guard_reviews (
 	verdict VARCHAR(12), 
 	verdict_reason TEXT, 
 	decided_by TEXT, 
-	decided_at DATETIME, 
+	decided_at DATETIME, urgency INTEGER DEFAULT '0' NOT NULL, 
 	PRIMARY KEY (report)
 );
-INSERT INTO "vista_guard_reviews" VALUES(1,'acme','complaint','decided','2026-11-22 18:52:19.915291',NULL,NULL,'overturned','The document says 1912.','ben','2026-11-22 18:52:19.940473');
-INSERT INTO "vista_guard_reviews" VALUES(2,'acme','low_confidence','open','2026-05-01 12:01:00.123456',NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "vista_guard_reviews" VALUES(3,'','low_confidence','open','2026-05-01 13:10:00.123456',NULL,NULL,NULL,NULL,NULL,NULL);
-INSERT INTO "vista_guard_reviews" VALUES(4,'','low_confidence','open','2026-05-01 13:20:00.123456',NULL,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "vista_guard_reviews" VALUES(1,'acme','complaint','decided','2026-11-22 18:52:19.915291',NULL,NULL,'overturned','The document says 1912.','ben','2026-11-22 18:52:19.940473',1000001);
+INSERT INTO "vista_guard_reviews" VALUES(2,'acme','low_confidence','open','2026-05-01 12:01:00.123456',NULL,NULL,NULL,NULL,NULL,NULL,0);
+INSERT INTO "vista_guard_reviews" VALUES(3,'','low_confidence','open','2026-05-01 13:10:00.123456',NULL,NULL,NULL,NULL,NULL,NULL,0);
+INSERT INTO "vista_guard_reviews" VALUES(4,'','low_confidence','open','2026-05-01 13:20:00.123456',NULL,NULL,NULL,NULL,NULL,NULL,0);
 CREATE TABLE vista_guard_schema (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT vista_guard_schema_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "vista_guard_schema" VALUES('0003');
+INSERT INTO "vista_guard_schema" VALUES('0007');
 CREATE TABLE vista_guard_turn_texts (
 	report INTEGER NOT NULL, 
 	texts TEXT NOT NULL, 
@@ -202,13 +221,13 @@ CREATE TABLE vista_guard_turns (
 	contradicted INTEGER NOT NULL, 
 	lacking_evidence INTEGER NOT NULL, 
 	abstention INTEGER NOT NULL, 
-	unchecked INTEGER NOT NULL, 
+	unchecked INTEGER NOT NULL, question TEXT, cost FLOAT, 
 	PRIMARY KEY (id)
 );
-INSERT INTO "vista_guard_turns" VALUES(1,'8cb575d2b2d84c02b01ca9053b2735f7','883a14b33f1d6f1957daef35ca8fad68','acme/a',1,'2026-05-01 12:00:00.123456','acme','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1);
-INSERT INTO "vista_guard_turns" VALUES(2,'92f11f123e24448bbb716bc09e2a0e96','883a14b33f1d6f1957daef35ca8fad68','acme/a',2,'2026-05-01 12:01:00.123456','acme','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1);
-INSERT INTO "vista_guard_turns" VALUES(3,'d223e29fe97d4b78bc462560f0b87c96','3e23e8160039594a33894f6564e1b134','b',1,'2026-05-01 13:10:00.123456','','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1);
-INSERT INTO "vista_guard_turns" VALUES(4,'ee6fe21f4c6e4ad4b99e5de7c3a64db8',NULL,NULL,1,'2026-05-01 13:20:00.123456','','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1);
+INSERT INTO "vista_guard_turns" VALUES(1,'8cb575d2b2d84c02b01ca9053b2735f7','883a14b33f1d6f1957daef35ca8fad68','acme/a',1,'2026-05-01 12:00:00.123456','acme','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1,'How long?',NULL);
+INSERT INTO "vista_guard_turns" VALUES(2,'92f11f123e24448bbb716bc09e2a0e96','883a14b33f1d6f1957daef35ca8fad68','acme/a',2,'2026-05-01 12:01:00.123456','acme','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1,'How long?',NULL);
+INSERT INTO "vista_guard_turns" VALUES(3,'d223e29fe97d4b78bc462560f0b87c96','3e23e8160039594a33894f6564e1b134','b',1,'2026-05-01 13:10:00.123456','','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1,'How long?',NULL);
+INSERT INTO "vista_guard_turns" VALUES(4,'ee6fe21f4c6e4ad4b99e5de7c3a64db8',NULL,NULL,1,'2026-05-01 13:20:00.123456','','scripted 1','balanced','','',NULL,NULL,NULL,'FLAG','REPAIR',1.0,NULL,3.00000000000000044408e-01,9.87654321,0,1,0,0,0,0,1,'How long?',NULL);
 CREATE TABLE vista_guard_turns_hour (
 	hour DATETIME NOT NULL, 
 	tenant TEXT NOT NULL, 
@@ -264,8 +283,6 @@ CREATE INDEX vista_guard_turns_conversation ON vista_guard_turns (conversation_k
 CREATE INDEX vista_guard_turns_newest ON vista_guard_turns (created_at DESC, id DESC);
 CREATE UNIQUE INDEX vista_guard_turns_report_id ON vista_guard_turns (report_id);
 CREATE INDEX vista_guard_turns_tenant ON vista_guard_turns (tenant, created_at DESC, id DESC);
-CREATE INDEX vista_guard_reviews_queue ON vista_guard_reviews (state, queued_at, report);
-CREATE INDEX vista_guard_reviews_tenant ON vista_guard_reviews (tenant, state, queued_at, report);
 CREATE INDEX vista_guard_review_events_report ON vista_guard_review_events (report, id);
 CREATE UNIQUE INDEX vista_guard_annotation_tasks_batch ON vista_guard_annotation_tasks (batch, report);
 CREATE INDEX vista_guard_annotation_tasks_report ON vista_guard_annotation_tasks (report);
@@ -273,4 +290,9 @@ CREATE UNIQUE INDEX vista_guard_annotations_task ON vista_guard_annotations (tas
 CREATE INDEX vista_guard_annotations_report ON vista_guard_annotations (report);
 CREATE INDEX vista_guard_annotation_claims_report ON vista_guard_annotation_claims (report);
 CREATE INDEX vista_guard_consensus_report ON vista_guard_consensus (report);
+CREATE INDEX vista_guard_reviews_urgent ON vista_guard_reviews (state, urgency DESC, queued_at, report);
+CREATE INDEX vista_guard_reviews_of_tenant ON vista_guard_reviews (tenant, state, urgency DESC, queued_at, report);
+CREATE INDEX vista_guard_failures_newest ON vista_guard_failures (at DESC, id DESC);
+CREATE INDEX vista_guard_failures_report ON vista_guard_failures (report);
+CREATE INDEX vista_guard_failures_conversation ON vista_guard_failures (conversation_key);
 COMMIT;
