@@ -183,23 +183,23 @@ def remove(
     """
     with exit_codes():
         from vista_guard.stores.reports import Database
-        from vista_lab.annotate.batches import FormBatches
+        from vista_lab.annotate.batches import Batches
 
         with closing(Database(settings_and_url(reports, data_dir)[1], create=False)) as database:
-            FormBatches(database).remove(batch)
+            Batches(database).remove(batch)
         typer.echo(f"removed batch {batch}", err=True)
 
 
 def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data: StudyData) -> str:
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.annotate.agreement import by_annotator
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches
     from vista_lab.annotate.database import WHO, import_sheets
 
     study = data.study
     if study.form.revision is None:
         wanted = len(filled) or len(study.annotators)
-        count = FormBatches(database).create(
+        count = Batches(database).create(
             batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
         )
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
@@ -394,18 +394,19 @@ def _form_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], a
 def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
     from vista_guard.stores.reports import Database
     from vista_lab.annotate.agreement import FormResults
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
     from vista_lab.annotate.database import take
 
     batch = wish.batch or ""
     with closing(Database(wish.url, create=False)) as database:
-        batches = FormBatches(database)
+        batches = Batches(database)
         found = batches.find(batch)
-        if found is not None:
-            items, answers = batches.answers(batch)
+        if found is not None and not found.of_turns:
+            tasks = batches.complete(batch)
+            items, answers = [task.item for task in tasks], answers_by_annotator(tasks)
             note = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
             about = [found.about, *([note] if found.items > len(items) else [])]
-            return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+            return _settle_form(wish, FormResults(found.form, items, answers, about, discussed(tasks)))
         kept = take(database, batch, data)
     about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
     note = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."

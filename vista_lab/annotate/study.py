@@ -210,9 +210,16 @@ def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
     if study.form.parts is not None:
         hints = {name: study.form.word_for(label) for name, label in turn.found.items()} if study.shown else {}
         column = study.form.parts.text
-        parts = [Part(claim.id, {column: claim.text}, hints.get(claim.id, "")) for claim in turn.claims]
+        parts = [claim_part(claim, column, hints.get(claim.id, "")) for claim in turn.claims]
     texts = _reading(turn, talk)
     return Item(turn.id, {one.name: texts[one.name] for one in study.form.columns}, tuple(parts), turn.talk)
+
+
+def claim_part(claim: Claim, column: str = "text", hint: str = "") -> Part:
+    """A claim as a part of its turn."""
+    return Part(
+        claim.id, {column: claim.text}, hint, None if claim.span is None else (claim.span.start, claim.span.end)
+    )
 
 
 def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:

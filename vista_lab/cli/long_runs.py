@@ -118,6 +118,21 @@ def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]
             signal.signal(number, handler)
 
 
+def run_judging(total: int, work: Callable[[ReplayProgress, asyncio.Event], Awaitable[T]]) -> tuple[T, list[int]]:
+    """Runs `work` under a bar of the log's `total` entries; returns its result and the received signals.
+
+    `work` gets the bar, and the event that a signal sets.
+    """
+    signals: list[int] = []
+
+    async def watched() -> T:
+        stop = asyncio.Event()
+        with ReplayProgress(total) as progress, stopping(stop, signals, progress.say):
+            return await work(progress, stop)
+
+    return asyncio.run(watched()), signals
+
+
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar over `total` steps; call the yielded function with the number of new steps."""

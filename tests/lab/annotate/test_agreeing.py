@@ -29,7 +29,7 @@ from vista_lab.annotate.agreeing import (
     read_discussed_claims,
     settle,
 )
-from vista_lab.annotate.annotations import Annotations
+from vista_lab.annotate.batches import Batches
 from vista_lab.annotate.consensus import Category, transitions
 from vista_lab.annotate.database import import_sheets, take
 from vista_lab.annotate.results import Results
@@ -283,10 +283,10 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert import_sheets(database, "again", sheets, material).reports == 0
     found = take(database, "pilot", material)
     assert [(one.id, one.talk, one.by) for one in found.turns] == [(one.id, one.talk, one.by) for one in turns]
-    annotations = Annotations(database)
-    open_task = next(one for one in annotations.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
+    batches = Batches(database)
+    open_task = next(one for one in batches.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
     answer = ConsensusClaim(text="It is unknown.", label=Label.ABSTENTION)
-    annotations.settle(open_task.id, [answer], method=Method.DISCUSSION, who="ada")
+    batches.settle(open_task.id, [answer], who="ada")
     every = take(database, "pilot", material).settled
     # What leaves nothing to discuss was settled when it came in.
     assert {name: one.claims for name, one in every.items() if name != "c003.t1"} == {
@@ -309,7 +309,7 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]
     with pytest.raises(InputError):
         import_sheets(database, "pilot", wrong, material)
-    assert Annotations(database).batches() == ()
+    assert Batches(database).all() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}
     with pytest.raises(InputError):
         import_sheets(database, "pilot", sheets, replace(material, reports={}))

@@ -134,11 +134,11 @@ def _tell(data: StudyData) -> None:
 
 def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None:
     from vista_guard.stores.reports import Database
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches
     from vista_lab.annotate.database import WHO
 
     with closing(Database(url)) as database:
-        batches = FormBatches(database)
+        batches = Batches(database)
         existing = next((name for step in steps if batches.find(name := f"{batch}-{step}") is not None), None)
         if existing is not None:
             raise InputError(f"batch {existing!r} exists already; give another --batch")
@@ -216,23 +216,24 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
     from vista_lab.oasis.people import StepWork, check_items
 
-    batches = FormBatches(database)
+    batches = Batches(database)
     form_batch = batches.find(name)
     if form_batch is None:
         raise InputError(
             f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
         )
-    items, answers = batches.answers(name)
+    tasks = batches.complete(name)
+    items = [task.item for task in tasks]
     check_items(step, items, records)
     left = form_batch.items - len(items)
     about = [
         form_batch.about,
         *([f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."] if left else []),
     ]
-    return StepWork.of(step, items, answers, about, batches.settled(name))
+    return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
 
 
 def _report(
