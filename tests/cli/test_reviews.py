@@ -78,8 +78,10 @@ def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> Non
     ):
         reviews.decide(f"{number:032x}", "ada", verdict, "looked it up")
     batches.create_of_turns("pilot", [f"{2:032x}"], wanted=1, who="ada")
-    mine = batches.start(batches.tasks("pilot", "ben")[0].id, "ben")
-    batches.save(mine, Answers({}, {"t2.c1": {"handling": "confirm", "label": "verifiable"}}), submit=True)
+    (task,) = batches.tasks("pilot", "ben")
+    mine = batches.start(task.id, "ben")
+    marks = {part.id: {"handling": "confirm", "label": "verifiable"} for part in task.item.parts}
+    batches.save(mine, Answers({}, marks), submit=True)
     added = ConsensusClaim(text="It is made of tin.", label=Label.CONTRADICTED, op=Op.ADD)
     kept = ConsensusClaim(text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t2.c1")
     batches.settle(mine.task, [kept, added], who="ada")

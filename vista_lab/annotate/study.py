@@ -17,7 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,30 @@ def save(data: StudyData, folder: Path) -> None:
         ITEMS: "".join(f"{json.dumps(asdict(item), ensure_ascii=False)}\n" for item in data.given),
     }
     write_files(folder / FOLDER, contents)
+
+
+def hand_out(data: StudyData, folder: Path, suffix: str) -> list[Path]:
+    """Writes the study, how it is filled in, and a sheet for each annotator with the items that are theirs.
+
+    `suffix` is `.xlsx` or `.tsv`; the second has the columns of the form's layout, if it has one.
+
+    Returns:
+        The files for annotators, without those of the study.
+
+    Raises:
+        ConfigError: the folder cannot be written, or .xlsx needs the extra `evaluation`.
+    """
+    study, contents = data.study, dict[str, str | bytes]()
+    contents["HOW-TO.txt"] = sheets.guidelines(study.form, study.about) + "\n"
+    for name in study.annotators:
+        own = [item for item in data.items if item.is_for(name)]
+        laid_out = suffix != ".xlsx" and study.form.layout is not None
+        table = sheets.layout_table if laid_out else partial(sheets.form_table, hints=study.shown)
+        contents[f"{name}{suffix}"] = sheets.content(table(study.form, own, study.about), suffix)
+    save(data, folder)
+    if texts := sheets.too_long(study.form, data.items):
+        write_files(folder / "texts", texts)
+    return write_files(folder, contents)
 
 
 def load(folder: Path) -> StudyData:

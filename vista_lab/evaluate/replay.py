@@ -218,11 +218,12 @@ def _guard(
 def _policy(name: str) -> dict[str, Any]:
     """Settings of the guard's policy: a preset with the settings' overrides, a file's, or empty for the settings' own."""
     from vista_guard.policy.label_policy import PRESETS
-    from vista_guard.settings.sources import Settings
-    from vista_lab.policies.named import SETTINGS, named_policy
 
     if name in PRESETS:
         return {"policy": name}
+    from vista_guard.settings.sources import Settings
+    from vista_lab.policies.named import SETTINGS, named_policy
+
     policy = named_policy(name, Settings.load())
     if name == SETTINGS:
         return {}

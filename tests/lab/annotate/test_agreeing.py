@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab.annotate.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
 from tests.raising import raises
+from training.papers.checks import agrees
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviewed import ConsensusClaim, Op
@@ -37,7 +38,7 @@ from vista_lab.annotate.sheets import FilledSheet, content, read_sheets
 from vista_lab.annotate.study import StudyData
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
-from vista_lab.papers.printed import agrees, table
+from vista_lab.papers import table
 
 TOWER, FERRY = ("c002.t1", "t1.c1"), ("c003.t1", "t1.c1")
 

@@ -106,23 +106,12 @@ def sheets(
 
 
 def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> None:
-    from vista_lab.annotate import sheets as engine
-    from vista_lab.annotate.study import save
-    from vista_lab.tables.output import write_files
+    from vista_lab.annotate.study import hand_out
 
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
         raise ConfigError(f"{out} exists and may hold an annotator's work. Choose another --out")
-    table = engine.form_table if suffix == ".xlsx" else engine.layout_table
     for step, data in steps.items():
-        study, place = data.study, out / step
-        contents: dict[str, str | bytes] = {"HOW-TO.txt": engine.guidelines(study.form, study.about) + "\n"}
-        for name in study.annotators:
-            items = [item for item in data.items if item.is_for(name)]
-            contents[f"{name}{suffix}"] = engine.content(table(study.form, items, study.about), suffix)
-        save(data, place)
-        if texts := engine.too_long(study.form, data.items):
-            write_files(place / "texts", texts)
-        tell_written(write_files(place, contents))
+        tell_written(hand_out(data, out / step, suffix))
     _tell(next(iter(steps.values())))
 
 
