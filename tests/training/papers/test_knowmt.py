@@ -13,6 +13,7 @@ from training.papers import knowmt
 from training.papers.checks import Verdict
 from training.papers.knowmt import check_all, printed, residuals
 from vista_lab import papers
+from vista_lab.dialogues.tables.settings import SAME_MODEL
 from vista_lab.papers import table as figures_of
 
 
@@ -42,10 +43,8 @@ def test_the_contradictions_by_table(found: Verdict) -> None:
 
 
 def test_rows_of_one_model_are_those_of_table_12(found: Verdict) -> None:
-    held = Counter(
-        one.table for one in found.held if one.what.endswith("as in Table 12") and one.table in knowmt.SAME_MODEL
-    )
-    assert held == dict.fromkeys(knowmt.SAME_MODEL, 8)
+    held = Counter(one.table for one in found.held if one.what.endswith("as in Table 12") and one.table in SAME_MODEL)
+    assert held == dict.fromkeys(SAME_MODEL, 8)
 
 
 @pytest.mark.parametrize(
