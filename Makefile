@@ -129,7 +129,7 @@ challenge: $(DEV)
 	$(BIN)/python -m training.suites.challenge
 
 paper-tables: $(DEV)
-	$(BIN)/python -m vista_lab.evaluate.vista.printed
+	$(BIN)/python -m training.papers.tables
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

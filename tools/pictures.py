@@ -123,19 +123,15 @@ def _telling(finding: Finding) -> tuple[bool, bool, bool]:
 
 def annotating(url: str, report: TurnReport) -> None:
     """A batch of the one turn, of which somebody has labelled the first claim."""
-    from vista_lab.annotate.annotations import Annotations
-    from vista_lab.metrics.agreement import AnnotatedClaim
+    from vista_lab.annotate.batches import Batches
+    from vista_lab.annotate.forms import Answers
 
-    annotations = Annotations(url)
-    annotations.create("pilot", [report.id], wanted=2, who="ada")
-    mine = annotations.start(annotations.tasks("pilot", "ada")[0].id, "ada")
-    labels = [Label.VERIFIED] + [None] * len(report.outcomes)
-    pairs = [(outcome.claim, label) for outcome, label in zip(report.outcomes, labels, strict=False)]
-    claims = [
-        AnnotatedClaim(text=claim.text, label=to, source_claim_id=claim.id, span=claim.span) for claim, to in pairs
-    ]
-    annotations.save(mine, claims, seconds=9)
-    annotations.close()
+    batches = Batches(url)
+    batches.create_of_turns("pilot", [report.id], wanted=2, who="ada")
+    mine = batches.start(batches.tasks("pilot", "ada")[0].id, "ada")
+    first = report.outcomes[0].claim.id
+    batches.save(mine, Answers({}, {first: {"handling": "confirm", "label": "verifiable"}}), seconds=9)
+    batches.close()
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from pathlib import Path
 
 from training.fever_pairs import Fever, dialogue_pairs, falsified_pairs, fever_pairs, identity_pairs, mismatch_pairs
 from training.other_pairs import docnli_pairs, faithdial_pairs, nli_pairs, persona_pairs, prosecco_pairs, wice_pairs
+from training.pairs import Pair
 from training.suites.loaders import read_fever
 from training.talk import talk_pairs
-from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, Pair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 TRAIN_FILES = (
     "train/fever/train.jsonl.gz",

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from training.pairs import Pair
 from training.suites import challenge
 from training.suites.loaders import fever_rows
-from vista_lab.datasets.pairs import Pair
 
 RUN = 10
 """Words in a row that are no accident."""

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from training import data as benchmarks
 from training import duplicates
+from training.pairs import Pair
 from training.sources import catalogue, dstc9, grounded, mtragun, nli, summedits
 from training.sources import written as written_claims
 from vista_guard.errors import InputError
-from vista_lab.datasets.pairs import Pair
 
 Row = dict[str, object]
 _OTHERS = (name for source in (dstc9, grounded, mtragun, nli, summedits) for name in source.FILES)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from training import augment
+from training.pairs import NOT_CONTRADICTED, Pair
 from training.suites.loaders import (
     NLI_LABELS,
     best_window,
@@ -17,7 +18,7 @@ from training.suites.loaders import (
     read_jsonl,
     read_tsv,
 )
-from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_CONTRADICTED, SUPPORTED_CLASS, UNSUPPORTED, Pair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 
 
 def docnli_pairs(paths: Sequence[Path], source: str) -> Iterator[Pair]:

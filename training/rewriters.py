@@ -16,9 +16,9 @@ from random import Random
 
 from training import wordnet
 from training.data import data_argument
+from training.pairs import Carrier, KindPair
 from training.rewriting.build import Workshop, build_pairs
 from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
 from vista_lab.oasis.rewriters.names import NameKinds
 
 wordnet.install()

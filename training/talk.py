@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from training.augment import read_json
+from training.pairs import NOT_CONTRADICTED, Pair
 from vista_guard.judges.embedded.english.speakers import name_speakers
-from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, Pair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 _FOLDER = Path(__file__).parent / "templates"
 _SLOT = re.compile(r"\{([a-z]+)(2?)\}")

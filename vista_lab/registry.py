@@ -1,4 +1,4 @@
-"""The lab's tasks, and what each adds to the base: commands, pages, systems, data sets, forms, tables and printed figures.
+"""The lab's tasks, and what each adds to the base: commands, pages, systems, data sets, forms and tables.
 
 A task is a room that a person runs. Its package declares `ADDS` in names alone (`module:attribute`), which are loaded where they
 are used. So the base imports no task, and looking up what there is loads no code of one.
@@ -47,7 +47,6 @@ class Additions:
         data_sets: functions that give `DataSet`s.
         forms: package with the task's forms in a folder `forms`.
         tables: of `vista-guard compare`, each a `tables.output.PaperTables`, by the name that `--paper` takes.
-        printed: checks of the figures that a paper prints, by the paper's name.
     """
 
     commands: tuple[Command, ...]
@@ -56,7 +55,6 @@ class Additions:
     data_sets: tuple[str, ...] = ()
     forms: str = ""
     tables: Mapping[str, str] = field(default_factory=dict)
-    printed: Mapping[str, str] = field(default_factory=dict)
 
 
 def additions() -> Iterator[Additions]:
@@ -77,7 +75,7 @@ def load(reference: str) -> Any:
 
 
 def named(kind: str) -> dict[str, str]:
-    """References of all tasks by name; `kind` is `systems`, `tables` or `printed`.
+    """References of all tasks by name; `kind` is `systems` or `tables`.
 
     Examples:
         >>> list(named("tables"))

@@ -139,13 +139,11 @@ def test_the_package_as_a_module_leaves_the_working_folder(tmp_path: Path, monke
         Path(f"{name}.py").unlink(missing_ok=True)
     for way in (("-m", "vista_guard"), ("-mvista_guard",), ("-Wignore", "-Bm", "vista_guard")):
         assert done(*way, "--version").startswith("vista-guard ")
-    done("-m", "vista_lab.evaluate.vista.printed")
+    done("-m", "vista_lab.evaluate.vista.tables")
     assert not Path("MARK").exists(), Path("MARK").read_text()
 
 
-@pytest.mark.parametrize(
-    "named", ["vista_guard", "vista_lab.evaluate.vista.printed", "-mvista_guard", "-Imvista_guard"]
-)
+@pytest.mark.parametrize("named", ["vista_guard", "vista_lab.evaluate.vista.tables", "-mvista_guard", "-Imvista_guard"])
 def test_a_checkout_that_is_not_installed_keeps_its_folder_behind_the_libraries(
     named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

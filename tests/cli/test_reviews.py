@@ -16,8 +16,8 @@ from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
-from vista_lab.annotate.annotations import Annotations
-from vista_lab.metrics.agreement import AnnotatedClaim, Method
+from vista_lab.annotate.batches import Batches
+from vista_lab.annotate.forms import Answers
 
 
 def run(*arguments: object) -> tuple[int, str]:
@@ -69,7 +69,7 @@ def test_nothing_was_decided(url: str, tmp_path: Path) -> None:
 
 
 def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> None:
-    reviews, annotations = Reviews(url), Annotations(url)
+    reviews, batches = Reviews(url), Batches(url)
     for number, verdict in (
         (1, ReviewVerdict.OVERTURNED),
         (3, ReviewVerdict.UPHELD),
@@ -77,15 +77,16 @@ def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> Non
         (9, ReviewVerdict.UPHELD),
     ):
         reviews.decide(f"{number:032x}", "ada", verdict, "looked it up")
-    annotations.create("pilot", [f"{2:032x}"], wanted=1, who="ada")
-    mine = annotations.start(annotations.tasks("pilot", "ben")[0].id, "ben")
-    claim = AnnotatedClaim(text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t2.c1")
-    annotations.submit(annotations.save(mine, [claim]))
+    batches.create_of_turns("pilot", [f"{2:032x}"], wanted=1, who="ada")
+    (task,) = batches.tasks("pilot", "ben")
+    mine = batches.start(task.id, "ben")
+    marks = {part.id: {"handling": "confirm", "label": "verifiable"} for part in task.item.parts}
+    batches.save(mine, Answers({}, marks), submit=True)
     added = ConsensusClaim(text="It is made of tin.", label=Label.CONTRADICTED, op=Op.ADD)
-    kept = ConsensusClaim(text=claim.text, label=Label.VERIFIED, source_claim_id="t2.c1")
-    annotations.settle(mine.task, [kept, added], method=Method.DISCUSSION, who="ada")
+    kept = ConsensusClaim(text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t2.c1")
+    batches.settle(mine.task, [kept, added], who="ada")
     reviews.close()
-    annotations.close()
+    batches.close()
     reports, labels, table = (tmp_path / name for name in ("reports.jsonl", "labels.jsonl", "risk.json"))
     code, said = run("export", reports, "--labels", labels, "--reports", url)
     assert (code, said) == (

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, Served, serving
 from vista_guard.stores.reviews.queue import Reviews
-from vista_lab.annotate.annotations import Annotations
+from vista_lab.annotate.batches import Batches
 
 HARBOUR, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 7))
 STRANGE = "f" * 32
@@ -22,12 +22,12 @@ BATCH = "pilot"
 def people_at_work(folder: Path) -> Iterator[tuple[Served, str]]:
     """The dashboard and the URL of its reports: two turns are blocked, one is complained about, two are to be annotated."""
     url = seeded.write(folder / "reports.sqlite", *seeded.talk(), seeded.hostile())
-    reviews, annotations = Reviews(url), Annotations(url)
+    reviews, batches = Reviews(url), Batches(url)
     reviews.complain(STRANGE, seeded.HOSTILE, seeded.HOSTILE)
-    annotations.create(BATCH, [HARBOUR, PLAIN], wanted=2, who="owner")
-    annotations.create(f"odd {seeded.SCRIPT}", [STRANGE], wanted=1, who="owner")
+    batches.create_of_turns(BATCH, [HARBOUR, PLAIN], wanted=2, who="owner")
+    batches.create_of_turns(f"odd {seeded.SCRIPT}", [STRANGE], wanted=1, who="owner")
     reviews.close()
-    annotations.close()
+    batches.close()
     with serving("--reports", url) as dashboard:
         yield dashboard, url
 

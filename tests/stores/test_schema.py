@@ -30,7 +30,6 @@ from vista_guard.stores.reports import database as database_module
 from vista_guard.stores.reports.database import MIGRATIONS, VERSION_TABLE, Database, look, make_engine, upgrade
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
-from vista_lab.annotate.annotations import Annotations
 
 __all__ = ["postgres"]  # fixture
 
@@ -143,13 +142,10 @@ async def test_a_saved_database_is_read(tmp_path: Path) -> None:
     counts = reader.rollup(datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC), "day")
     # Roll-ups also count the deleted report.
     assert (sum(row.turns for row in counts.turns), sum(row.claims for row in counts.claims)) == (5, 10)
-    with closing(Reviews(url)) as reviews, closing(Annotations(url)) as annotations:
+    with closing(Reviews(url)) as reviews:
         review = reviews.get(rows[-1].id)
-        (task,) = annotations.complete("pilot")
     assert review is not None
     assert (review.verdict, review.decided_by) == (ReviewVerdict.OVERTURNED, "ben")
-    assert task.consensus is not None
-    assert [claim.text for claim in task.consensus.claims] == ["The pier opened in 1911."]
     await store.write(report("new", 1))
     numbers = {row.conversation_id: row.number for row in reader.page().rows}
     assert numbers["new"] == 6

@@ -20,6 +20,7 @@ pytest.importorskip("textblob")
 
 from tests.raising import raises
 from training import duplicates, mixes
+from training.pairs import KindPair
 from training.sources import catalogue, close_up, parts, written
 from training.sources.answers import students
 from training.sources.evidence import trials, vitaminc
@@ -30,7 +31,6 @@ from training.sources.summaries import realsumm
 from training.sources.tables import described, infotabs, written_out
 from vista_guard.errors import InputError
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 pytestmark = pytest.mark.filterwarnings(  # textblob leaves its lexicon open
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"

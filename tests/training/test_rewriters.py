@@ -11,6 +11,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from training.pairs import Carrier
 from training.rewriting import claims, edits, facts, layout, logic, mention, swaps, vague, voice
 from training.rewriting.group import Group, Quad
 from training.rewriting.register import apply_register, expand, headline
@@ -18,7 +19,6 @@ from training.rewriting.windows import best_sentences
 from training.wordnet import FOLDER
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.rewriters import forms, polarity
-from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.text import a_or_an, contract
 from vista_lab.oasis.rewriters.values import Value, exchange, numeric_values

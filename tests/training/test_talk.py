@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from training.pairs import NOT_CONTRADICTED
 from training.talk import read_stances, talk_pairs
-from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 COUNT = 3000
 

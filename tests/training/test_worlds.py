@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from training.pairs import KindPair
 from training.worlds import KINDS, build
 from training.worlds.domains import Part, all_domains, domains, lines, section
 from training.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
 from training.worlds.values import Value, clock, hours_of, said, written
 from vista_lab.datasets.pairs import SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 PARTS: tuple[Part, Part] = ("train", "development")
 

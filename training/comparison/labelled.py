@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from training.comparison.sets import THREE, Item, spaced
+from training.pairs import KindPair
 from training.sources import catalogue, mtragun
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets.mtrag import tasks
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 MOST = {"written": 0, "condaqa": 0, "cad": 0}
 """Items of a set; 0 for all, 900 where nothing is said."""

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
+from training.pairs import Carrier, KindPair
 from training.rewriting import claims, edits, facts, logic, mention, swaps, wording
 from training.rewriting.group import Group, Quad
 from training.rewriting.layout import frame_for
+from training.rewriting.logic import split_condition
 from training.rewriting.mates import Mates
 from training.rewriting.register import apply_register
 from training.rewriting.voice import change_voice
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, stems
-from vista_lab.oasis.rewriters.logic import split_condition
+from vista_lab.oasis.rewriters.carrier import stems
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.values import numeric_values
 

@@ -27,9 +27,18 @@ def value_in(claim: str, text: str) -> Value | None:
     return Value(kind, text, *spans[0]) if len(spans) == 1 else None
 
 
+def denied_pair(claim: str, twin: str, rng: Random) -> tuple[str, str] | None:
+    """(denial of the false twin, which is true; denial of the claim, which is false)."""
+    state = rng.getstate()
+    true = polarity.negate(twin, rng)
+    rng.setstate(state)
+    false = polarity.negate(claim, rng)
+    return (true, false) if true and false else None
+
+
 def denied(quad: Quad, rng: Random) -> Quad | None:
     """Both claims denied: a false claim denied is true, a true one false."""
-    pair = polarity.denied_pair(quad.claim, quad.twin, rng)
+    pair = denied_pair(quad.claim, quad.twin, rng)
     return replace(quad, kind=f"{quad.kind}_denied", claim=pair[0], twin=pair[1]) if pair else None
 
 

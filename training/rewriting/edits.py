@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from training.pairs import Carrier
 from training.rewriting.group import Quad
-from vista_lab.oasis.rewriters.carrier import Carrier
+from training.rewriting.register import replace_words
 from vista_lab.oasis.rewriters.edits import EDITABLE, another
 from vista_lab.oasis.rewriters.swaps import loosely_held
 from vista_lab.oasis.rewriters.values import (
     Value,
     numeric_values,
     occurrences,
-    replace_words,
 )
 
 

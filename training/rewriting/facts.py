@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from random import Random
 
+from training.pairs import Carrier
 from training.rewriting.group import FALSE, Group, Quad, four
 from training.rewriting.swaps import names_itself
 from vista_lab.datasets.pairs import UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import Carrier, content_words, stems
+from vista_lab.oasis.rewriters.carrier import content_words, stems
 from vista_lab.oasis.rewriters.text import stripped, uncapitalised
 from vista_lab.oasis.rewriters.values import exchange, numeric_values, occurrences
 

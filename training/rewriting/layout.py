@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from vista_lab.oasis.rewriters.carrier import Carrier, stems
+from training.pairs import Carrier
+from vista_lab.oasis.rewriters.carrier import stems
 
 _SECTIONS = (
     "Overview", "Background", "Details", "History", "General", "Summary", "About", "Introduction", "Notes", "In brief",

@@ -6,12 +6,51 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from training.pairs import Carrier
 from training.rewriting.group import FALSE, TRUE, Group, Pairing, four
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import Carrier
-from vista_lab.oasis.rewriters.logic import DUTIES, OTHER_MARK, plainly, split_condition, with_condition
-from vista_lab.oasis.rewriters.polarity import negate
-from vista_lab.oasis.rewriters.text import a_or_an, capitalised, tokens
+from vista_lab.oasis.rewriters.polarity import DUTIES, negate, plainly
+from vista_lab.oasis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
+
+_CONDITION = re.compile(
+    r"^(?P<main>[A-Z][^,;:()?\"]{12,140}?),? (?P<mark>if|unless|only if|provided that|as long as"
+    r"|except when) (?P<rest>[^,;:()?\"]{8,120})\.$"
+)
+_LEADING = re.compile(
+    r"^(?P<mark>If|Unless|As long as) (?P<rest>[^,;:()?\"]{8,90}), (?P<main>(?:then )?[^;:()?\"]{12,140})\.$"
+)
+_WHETHER = re.compile(
+    r"\b(?:even|as|what) if\b|\b(?:ask\w*|wonder\w*|know|knew|sure|see|saw|tell|told|determin\w+|decid\w+|check"
+    r"|question\w*|unclear|find out) (?:[\w'-]+ ){0,4}if\b"
+)
+OTHER_MARK = {
+    "if": "unless", "unless": "if", "as long as": "unless", "provided that": "unless", "only if": "unless",
+    "except when": "only if",
+}  # fmt: skip
+
+
+def split_condition(sentence: str) -> tuple[str, str, str] | None:
+    """(main clause, mark, condition) of a sentence with one condition."""
+    match = _CONDITION.match(sentence) or _LEADING.match(sentence)
+    marks = re.findall(r"\b(?:if|unless|whether)\b", sentence, re.IGNORECASE)
+    if not match or len(marks) != 1 or _WHETHER.search(sentence):
+        return None
+    main = re.sub(r"^then ", "", match["main"])
+    ready = re.match(
+        r"(?:you|we|they|it|he|she|i|the|this|that|there|a|an|all|your|our|its|any|no|guests?|children|users?"
+        r"|[A-Z]\w+)\b",
+        main,
+        re.I,
+    )
+    finite = any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in tokens(main))
+    return (main, match["mark"].lower(), match["rest"]) if ready and finite else None
+
+
+def with_condition(main: str, mark: str, rest: str, rng: Random) -> str:
+    """Main clause and condition, in either order."""
+    if rng.random() < 0.5 and mark in {"if", "unless", "as long as"}:
+        return f"{capitalised(mark)} {rest}, {uncapitalised(main)}."
+    return f"{capitalised(main)} {mark} {rest}."
 
 
 def condition_group(sentence: str, rng: Random) -> Group | None:

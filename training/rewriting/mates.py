@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
+from training.pairs import Carrier
 from training.rewriting.group import Group
-from training.rewriting.logic import duty_of, turn_duty, turn_hedge
-from vista_lab.oasis.rewriters.carrier import Carrier, stems
-from vista_lab.oasis.rewriters.logic import OTHER_MARK, split_condition, with_condition
+from training.rewriting.logic import OTHER_MARK, duty_of, split_condition, turn_duty, turn_hedge, with_condition
+from training.rewriting.register import replace_words
+from vista_lab.oasis.rewriters.carrier import stems
 from vista_lab.oasis.rewriters.polarity import negate
 from vista_lab.oasis.rewriters.text import a_or_an
-from vista_lab.oasis.rewriters.values import occurrences, replace_words
+from vista_lab.oasis.rewriters.values import occurrences
 from vista_lab.oasis.rewriters.wording import in_place, opposites
 
 _ALONE = 0.1

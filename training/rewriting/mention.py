@@ -13,10 +13,10 @@ from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
+from training.pairs import Carrier
 from training.rewriting.group import FALSE, TRUE, Group, Pairing, Quad
 from training.rewriting.swaps import names_itself
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.polarity import finite_tag, negate, verb_at
 from vista_lab.oasis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
 

@@ -6,8 +6,16 @@ import re
 from random import Random
 
 from vista_lab.oasis.rewriters.text import a_or_an, contract, stripped, uncapitalised
-from vista_lab.oasis.rewriters.values import occurrences, replace_words
+from vista_lab.oasis.rewriters.values import occurrences
 from vista_lab.oasis.rewriters.wording import alike
+
+
+def replace_words(text: str, old: str, new: str) -> str:
+    """Every whole-word ``old`` becomes ``new``."""
+    for start, end in reversed(occurrences(text, old)):
+        text = text[:start] + new + text[end:]
+    return text
+
 
 _LONG = (
     (r"\bwon['’]t\b", "will not"),

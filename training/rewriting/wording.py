@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from random import Random
 
+from training.pairs import Carrier
 from training.rewriting.group import Group, four
-from vista_lab.oasis.rewriters.carrier import Carrier
+from training.rewriting.register import replace_words
 from vista_lab.oasis.rewriters.text import a_or_an
-from vista_lab.oasis.rewriters.values import occurrences, replace_words
+from vista_lab.oasis.rewriters.values import occurrences
 from vista_lab.oasis.rewriters.wording import _NEGATION, in_place, opposites
 
 _BE = r"\b(is|are|was|were|be|been)\b( (?:very |still |now |also )?)"

@@ -10,10 +10,11 @@ from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
+from training.pairs import KindPair
 from training.sources import dstc9
 from training.sources.parts import Part, ended, json_rows, matched, mended, stretch
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair, stems
+from vista_lab.oasis.rewriters.carrier import stems
 
 STUDENTS = "train/student-answers/semeval-3way.zip"
 SAF = {"train": "train/saf-en/training.jsonl.gz", "dev": "train/saf-en/unseen_questions.jsonl.gz"}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from training.pairs import KindPair
 from training.sources import (
     answers,
     close_up,
@@ -21,7 +22,6 @@ from training.sources import (
     written,
 )
 from training.sources.parts import Part
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
 _MODULES = (

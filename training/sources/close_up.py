@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.sources import questions, written
 from training.sources.parts import Part
 from vista_guard.judges.embedded.english.words import content_words
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 FILES = ()
 _MOST_WORDS = 50

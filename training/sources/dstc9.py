@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from training.pairs import Carrier, KindPair
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences, stems
+from vista_lab.oasis.rewriters.carrier import sentences, stems
 
 FILES = tuple(
     f"train/dstc9/{name}.json.gz"

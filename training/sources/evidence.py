@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.sources.parts import Part, ended, json_rows, mended, stretch, tenth, zipped_rows
 from training.suites.loaders import FEVER_LABELS
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import KindPair, stems
+from vista_lab.oasis.rewriters.carrier import stems
 
 VITAMINC = {"real": "train/vitaminc/vitaminc_real.zip", "synthetic": "train/vitaminc/vitaminc_synthetic.zip"}
 FM2 = "train/fm2/dev.jsonl.gz"

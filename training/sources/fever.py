@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from training.pairs import Carrier, KindPair
 from training.suites.loaders import FeverClaim, read_fever
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, content_words
+from vista_lab.oasis.rewriters.carrier import content_words
 
 FILES = ("train/fever/train.jsonl.gz",)
 _ODD = re.compile(r"[\[\]ː|]|\(\s*[;,]|^is |^are |^was ")

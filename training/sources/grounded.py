@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from training.pairs import Carrier, KindPair
 from training.rewriting.windows import best_sentences
 from training.suites.loaders import clean, read_jsonl
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 from vista_lab.datasets.sets import begin as begin_set
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences
+from vista_lab.oasis.rewriters.carrier import sentences
 
 BEGIN = ("begin/begin_dev_cmu.tsv", "begin/begin_dev_tc.tsv")
 WICE = ("train/wice/non_supported_tokens.train.jsonl.gz",)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from training.pairs import Carrier, KindPair
 from training.rewriting.windows import Window, best_sentences
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.datasets.sets.mtrag import GenerationTask, tasks
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences, stems
+from vista_lab.oasis.rewriters.carrier import sentences, stems
 
 FILES = ("train/mtragun/reference.jsonl.gz",)
 _NO_CLAIM = re.compile(

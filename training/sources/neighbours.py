@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 
 from tests.attacks.frames import ASSERTIONS, MENTIONS
+from training.pairs import KindPair
 from training.sources.parts import Part
 from training.sources.spoken import lowered
 from training.sources.written import written
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 FILES = ()
 _LONGEST = 16

@@ -6,8 +6,8 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
+from training.pairs import Carrier, KindPair
 from training.suites.loaders import NLI_LABELS, clean, read_tsv
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
 
 NEGATION = ("train/negation/MNLI.txt.gz", "train/negation/SNLI.txt.gz")
 HELP = ("train/help/help_and.tsv.gz", "train/help/help_or.tsv.gz")

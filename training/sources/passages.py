@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from training.pairs import Carrier
 from training.sources import dstc9, mtragun, summedits
-from vista_lab.oasis.rewriters.carrier import Carrier
 
 _OPEN = re.compile(
     r"^(?:and|but|or|so|he|she|it|they|this|that|these|those|his|her|its|their|such|however|also|then|i|my|\W)\b",

@@ -10,9 +10,9 @@ from random import Random
 
 from lemminflect import getInflection  # type: ignore[import-untyped]
 
+from training.pairs import KindPair
 from training.sources.parts import Part, ended, json_rows, mended, stretch
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import KindPair
 from vista_lab.oasis.rewriters.text import Token, is_verb, tokens
 
 CONDAQA = {

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.sources.parts import Part, ended, json_rows, mended, zipped_rows
 from training.suites.loaders import NLI_LABELS
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 FOLIO = {"train": "train/folio/folio-train.jsonl.gz", "dev": "train/folio/folio-validation.jsonl.gz"}
 SCIENCE = "train/entailment-bank/task_1_train.tsv.gz"

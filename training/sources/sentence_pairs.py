@@ -12,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.sources.parts import Part, ended, json_rows, matched, mended
 from training.suites.loaders import NLI_LABELS
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 CAD = {"train": ("train/cad-nli/train.tsv.gz", "train/cad-nli/test.tsv.gz"), "dev": ("train/cad-nli/dev.tsv.gz",)}
 PAWS = {"train": "train/paws/dev.tsv.gz", "dev": "train/paws/test.tsv.gz"}

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.sources.parts import Part, ended
 from training.sources.questions import (
     Asked,
@@ -25,7 +26,6 @@ from training.sources.questions import (
 )
 from training.sources.written import written
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 FILES = ()  # those of the sets that the questions come from
 _YES = (

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from training.pairs import KindPair
 from training.rewriting.windows import best_sentences
 from training.sources.parts import Part, ended, json_rows, matched, mended, tenth
 from training.sources.summedits import aligned, tidy
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import KindPair, sentences
+from vista_lab.oasis.rewriters.carrier import sentences
 
 REALSUMM = "train/realsumm-scu/scu_votes.jsonl.gz"
 DEFACTO = {"train": "train/defacto/train.jsonl.gz", "dev": "train/defacto/val.jsonl.gz"}

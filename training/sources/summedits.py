@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from training.pairs import Carrier, KindPair
 from training.rewriting.windows import Window, best_sentences
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 from vista_lab.datasets.sets.summedits import file_name, summaries
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences
+from vista_lab.oasis.rewriters.carrier import sentences
 
 DOMAINS = ("qmsumm", "sales_email", "scitldr")  # `podcast` and `ectsum` are development data
 FILES = tuple(f"train/summedits/{file_name(name)}.gz" for name in DOMAINS)

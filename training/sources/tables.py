@@ -9,16 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from training.pairs import NOT_CONTRADICTED, KindPair
 from training.sources.parts import Part, ended, json_rows, mended, tenth
 from training.sources.sentence_pairs import csv_rows, tsv
-from vista_lab.datasets.pairs import (
-    CONTRADICTED_CLASS,
-    NOT_CONTRADICTED,
-    NOT_ENOUGH_CLASS,
-    SUPPORTED_CLASS,
-    UNSUPPORTED,
-)
-from vista_lab.oasis.rewriters.carrier import KindPair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 
 INFOTABS = {
     "train": tuple(f"train/infotabs/infotabs_{name}.tsv.gz" for name in ("train", "dev", "test_alpha1", "test_alpha3")),

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from training.pairs import KindPair
 from training.sources.parts import Part, json_rows, stretch, tenth
 from vista_guard.errors import InputError
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 PASSAGES, CLAIMS = "train/written/passages.jsonl.gz", "train/written/claims.jsonl.gz"
 FILES = (PASSAGES, CLAIMS)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from training.pairs import KindPair
 from training.worlds import (  # fmt: skip
     amounts,
     calendars,
@@ -29,7 +30,6 @@ from training.worlds.forms import GRID, TELLING, WHOLE
 from training.worlds.style import claimed, surrounded
 from training.worlds.values import pick
 from training.worlds.world import World
-from vista_lab.oasis.rewriters.carrier import KindPair
 
 Maker = Callable[[Part, random.Random], Case | TextCase | None]
 _PATIENCE = 200  # so many failures in a row mean that the part has no words for the kind

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reviewed import LONGEST_TEXT, ConsensusClaim, Op
-from vista_guard.types import Claim, Label
-from vista_lab.annotate.forms import Answers, Form, Level, Measure, TextMark, Value
+from vista_guard.types import Label, Span
+from vista_lab.annotate.forms import Answers, Form, Item, Level, Measure, Part, TextMark, Value
 from vista_lab.annotate.sheets import QUEUE, Faults, Field, FilledSheet, Row, Table, read
-from vista_lab.annotate.study import StudyData, StudyTurn
+from vista_lab.annotate.study import StudyData
 from vista_lab.metrics.agreement import (
     Agreement,
     AnnotatedClaim,
@@ -32,14 +32,6 @@ from vista_lab.metrics.agreement import (
 )
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
-
-
-@dataclass(frozen=True)
-class Work:
-    """One annotator's claims of one turn, deleted ones included, and what they noted."""
-
-    claims: tuple[AnnotatedClaim, ...]
-    notes: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,46 +73,51 @@ class Rates:
 def of_sheets(sheets: Sequence[FilledSheet], data: StudyData) -> list[AnnotatedTurn]:
     """Turns that somebody annotated, in the order of the study."""
     turns = []
-    for turn in data.study.turns:
-        by = works_of(turn, sheets, data)
+    for item in data.items:
+        by = {sheet.annotator: sheet.answers[item.id] for sheet in sheets if item.id in sheet.answers}
         if by:
-            claims = {who: work.claims for who, work in by.items()}
-            notes = {who: work.notes for who, work in by.items() if work.notes}
-            text = data.conversations[turn.talk].turns[turn.turn_index].text
-            turns.append(AnnotatedTurn(turn.id, turn.talk, text, claims, notes))
+            text = data.conversations[item.group].turns[data.turns[item.id].turn_index].text
+            turns.append(annotated_turn(item, text, by, data.study.form))
     return turns
 
 
-def works_of(turn: StudyTurn, sheets: Sequence[FilledSheet], data: StudyData) -> dict[str, Work]:
-    """Work on a turn, by annotator; only those who began it."""
-    return {
-        sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
-    }
+def annotated_turn(item: Item, text: str, by: Mapping[str, Answers], form: Form) -> AnnotatedTurn:
+    """A turn with the claims and notes of each annotator."""
+    notes = {who: notes_of(answers, form) for who, answers in by.items()}
+    claims = {who: claims_of(answers, item, form) for who, answers in by.items()}
+    return AnnotatedTurn(item.id, item.group, text, claims, {who: note for who, note in notes.items() if note})
 
 
-def work_of(given: Answers, turn: StudyTurn, data: StudyData) -> Work:
-    """A sheet's marks on a turn as claims, and its free texts as notes."""
-    form = data.study.form
-    known = {claim.id: claim for claim in turn.claims}
-    claims = tuple(_claim(values, known.get(name), form) for name, values in given.parts.items())
-    item_notes = list(_notes(form, Level.ITEM, given.item))
-    part_notes = [
-        f"{name}: {note}" for name, values in given.parts.items() for note in _notes(form, Level.PART, values)
-    ]
-    return Work(claims, "\n".join([*item_notes, *part_notes]))
+def claims_of(given: Answers, item: Item, form: Form) -> tuple[AnnotatedClaim, ...]:
+    """One annotator's claims of a turn, deleted ones included."""
+    known = {part.id: part for part in item.parts}
+    return tuple(
+        _claim(values, known.get(name) or Part("", {}, place=given.places.get(name)), form)
+        for name, values in given.parts.items()
+    )
 
 
-def _claim(values: Mapping[str, Value], source: Claim | None, form: Form) -> AnnotatedClaim:
+def notes_of(given: Answers, form: Form) -> str:
+    """One annotator's free texts on a turn and on its claims, a line each."""
+    parts = (f"{name}: {note}" for name, values in given.parts.items() for note in _notes(form, Level.PART, values))
+    return "\n".join((*_notes(form, Level.ITEM, given.item), *parts))
+
+
+def _claim(values: Mapping[str, Value], source: Part, form: Form) -> AnnotatedClaim:
+    """The claim of a part; one that the annotator added has no id."""
     revise, labels = form.revision, form.labels
     assert revise is not None  # a form without it has no claims to make
     assert labels is not None
-    op = Op(str(values[revise.by]))
+    op = Op(str(values.get(revise.by, Op.CONFIRM)))
     chosen = labels.find(str(values[labels.name])) if labels.name in values else None
     words = str(values.get(revise.words, ""))[:LONGEST_TEXT]
-    text = words if source is None or op is Op.EDIT else source.text
-    label = None if chosen is None else chosen.label
-    name, span = (None, None) if source is None else (source.id, source.span)
-    return AnnotatedClaim(text=text, op=op, label=label, source_claim_id=name, span=span)
+    return AnnotatedClaim(
+        text=words if op is Op.EDIT or not source.id else source.texts[form.part_columns[0]],
+        op=op,
+        label=None if chosen is None else chosen.label,
+        source_claim_id=source.id or None,
+        span=None if source.place is None else Span(start=source.place[0], end=source.place[1]),
+    )
 
 
 def _notes(form: Form, level: Level, values: Mapping[str, Value]) -> Iterator[str]:

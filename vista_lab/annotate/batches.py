@@ -1,85 +1,193 @@
-"""Batches of any form in the dashboard's database: items with their texts, drafts that are saved while people work, and answers.
+"""Batches in the dashboard's database: items of a form, drafts that are saved while people work, and what they settled.
 
-Turns of guarded conversations use the paper's form, and `people.annotations` stores them with their reports. This module stores
-the items of all other forms; they belong to no report and to no tenant. Nobody sees another annotator's work before all
-annotators of its item have submitted.
+The items of a batch are turns of guarded conversations, whose texts are in their reports, or of a file, whose texts are here.
+Nobody sees another annotator's work before all annotators of an item have submitted: `complete` is the only way to read it.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, TypeVar
 
 import sqlalchemy as sql
 from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
-from vista_guard.stores.reports import Database
-from vista_guard.stores.reviewed import clean_name
+from vista_guard.stores.reports import store
+from vista_guard.stores.reports.database import Database
+from vista_guard.stores.reports.filters import utc
+from vista_guard.stores.reports.reading import parse_report
+from vista_guard.stores.reports.tables import REPORTS, TURNS
+from vista_guard.stores.reviewed import ConsensusClaim, clean_name
+from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, find_report, visible
+from vista_guard.types import TurnReport, TurnTexts
+from vista_lab.annotate.agreeing import claims_of
 from vista_lab.annotate.agreement import Discussed
-from vista_lab.annotate.annotations import MOST_ANNOTATORS
-from vista_lab.annotate.forms import Answers, Form, Item, Level, Value, check_values
-from vista_lab.annotate.tables import ANSWERS, BATCHES, ITEMS, SETTLED, make_tables
+from vista_lab.annotate.forms import MOST_CLAIMS, Answers, Form, Item, Value, check_answers, load_form
+from vista_lab.annotate.study import claim_part
+from vista_lab.annotate.tables import ANSWERS, BATCHES, CONSENSUS, ITEMS, are_made, make_tables
+from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
-_ITEM, _ANSWERS, _VALUE = TypeAdapter(Item), TypeAdapter(Answers), TypeAdapter[Value](Value)
-NOTHING = Answers({}, {})
+T = TypeVar("T")
+
+_ITEM, _ANSWERS = TypeAdapter(Item), TypeAdapter(Answers)
+_MARKS = TypeAdapter(list[tuple[str, str, Value]])
+
+_IN_ONE_QUERY = 500
+
+MOST_ANNOTATORS = 20
+
+
+class Condition(StrEnum):
+    """The annotator's view: the text alone, or the judge's labels too."""
+
+    BLIND = "blind"
+    SUGGESTIONS = "suggestions"
+    """The judge's labels, since they asked for them."""
 
 
 @dataclass(frozen=True)
 class FormBatch:
-    """Items of one form. Enough annotators submitted `complete` of them."""
+    """Items of one form, created together. `complete` counts those that enough annotators submitted, `settled` those that
+    people settled. `of_turns`: the items are turns of guarded conversations."""
 
     name: str
     form: Form
     about: str
-    wanted: int
     items: int
     complete: int
+    settled: int
+    wanted: int
+    of_turns: bool
 
 
 @dataclass(frozen=True)
-class FormTask:
-    """One item of a batch. `mine` is `free`, `draft`, `submitted`, or `full` where enough others have begun."""
+class AnnotationTask:
+    """An item to annotate. `mine` is the viewer's state: `free`, `draft`, `submitted`, or `full` when enough others have
+    begun. `report_id` is that of a turn's report."""
 
-    n: int
+    id: int
     item: Item
+    report_id: str | None
+    wanted: int
+    submitted: int
     mine: str
 
 
 @dataclass(frozen=True)
-class FormDraft:
-    """One annotator's work on an item. `version` grows with each save."""
+class Draft:
+    """An annotator's work on an item. Each save increments `version`; `seconds` is the time spent."""
 
-    batch: str
-    n: int
+    task: int
     annotator: str
     version: int
     submitted: bool
-    answers: Answers
+    condition: Condition
     seconds: float
+    answers: Answers
 
 
-class FormBatches:
-    """The batches of forms in a database of reports. Safe to call from any thread.
+@dataclass(frozen=True)
+class Consensus:
+    """The consensus on an item: the claims of a turn, or a discussion's marks by part and mark; how, and who did."""
 
-    Every method raises `StoreError` when the database cannot be read or written, and `InputError` if the batch does not exist.
+    claims: tuple[ConsensusClaim, ...]
+    marks: Mapping[tuple[str, str], Value]
+    method: Method
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class CompleteTask:
+    """An item that enough annotators submitted, so that their work may be compared."""
+
+    id: int
+    item: Item
+    form: Form
+    report_id: str | None
+    drafts: Sequence[Draft]
+    consensus: Consensus | None = None
+
+    @cached_property
+    def claims(self) -> Mapping[str, tuple[AnnotatedClaim, ...]]:
+        """Each annotator's claims of a turn, deleted ones included."""
+        return {draft.annotator: claims_of(draft.answers, self.item, self.form) for draft in self.drafts}
+
+    @property
+    def kept(self) -> Mapping[str, list[AnnotatedClaim]]:
+        """Each annotator's claims without deleted ones."""
+        return {who: [claim for claim in claims if claim.kept] for who, claims in self.claims.items()}
+
+    @property
+    def blind(self) -> bool:
+        """True if nobody saw the judge's labels."""
+        return all(draft.condition is Condition.BLIND for draft in self.drafts)
+
+
+@dataclass(frozen=True)
+class FinishedTurn:
+    """A turn with its report and texts, its claims as an item, and each annotator's answers."""
+
+    report: TurnReport
+    texts: TurnTexts
+    item: Item
+    by: Mapping[str, Answers]
+
+
+def turn_item(report: TurnReport) -> Item:
+    """A guarded turn as an item of VISTA's form: the judge's claims without its labels (VISTA, App. C)."""
+    parts = tuple(claim_part(outcome.claim) for outcome in report.outcomes)
+    return Item(report.id, {}, parts, report.conversation_id or report.id)
+
+
+class Batches:
+    """The batches in a database of reports. Every method is synchronous and safe to call from any thread.
+
+    Args:
+        database: a SQLAlchemy URL, an engine, or the `Database` of a store.
+        tenants: restricts every method to the turns of these tenants; None for all, and for items that are no turns.
+
+    Raises:
+        ConfigError: the URL is malformed, or its driver is not installed.
+
+    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a batch, an item or a
+    report that does not exist, or that is another tenant's.
+
+    Examples:
+        >>> from vista_guard.stores.reports.database import Database
+        >>> Batches(Database("sqlite://")).all()
+        ()
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: str | sql.Engine | Database, *, tenants: Sequence[str] | None = None) -> None:
+        self._database = database if isinstance(database, Database) else Database(database, create=False)
+        self._tenants = tenants
 
-    def all(self) -> list[FormBatch]:
-        def read(connection: sql.Connection) -> list[FormBatch]:
-            if not sql.inspect(connection).has_table(BATCHES.name):
-                return []
-            rows = connection.execute(sql.select(BATCHES).order_by(BATCHES.c.created_at.desc())).all()
-            return [self._batch(connection, row) for row in rows]
+    def all(self) -> tuple[FormBatch, ...]:
+        """All batches, newest first."""
+        complete = sql.case((_submitted() >= ITEMS.c.wanted, 1), else_=0)
+        settled = sql.case((sql.exists().where(CONSENSUS.c.item == ITEMS.c.id), 1), else_=0)
+        named = ITEMS.c.batch, ITEMS.c.wanted, ITEMS.c.id, ITEMS.c.report
+        items = (
+            sql.select(*named, complete.label("complete"), settled.label("settled")).where(self._visible()).subquery()
+        )
+        sums = (sql.func.sum(items.c[name]) for name in ("complete", "settled"))
+        numbers = sql.func.count(), *sums, sql.func.max(items.c.wanted), sql.func.count(items.c.report)
+        counts = sql.select(items.c.batch, sql.func.max(items.c.id).label("newest"), *numbers).group_by(items.c.batch)
 
-        return self._database.run("read batches", read)
+        def read(connection: sql.Connection) -> tuple[FormBatch, ...]:
+            known = {row.name: row for row in connection.execute(sql.select(BATCHES))}
+            rows = connection.execute(counts.order_by(sql.desc("newest"))).all()
+            return tuple(_batch(known[name], *map(int, figures)) for name, _, *figures in rows)
+
+        return self._read(read)
 
     def find(self, name: str) -> FormBatch | None:
         """The batch of this name; None where there is none."""
@@ -101,213 +209,389 @@ class FormBatches:
         Raises:
             InputError: the batch exists already, or a name or number is invalid.
         """
+        if not items:
+            raise InputError(f"batch {name!r} has no items; give at least one")
         batch, maker = clean_name(name), clean_name(who)
-        if not 1 <= wanted <= MOST_ANNOTATORS or not items:
-            raise InputError(
-                f"batch of {len(items)} items for {wanted} annotators; give at least one item and 1-{MOST_ANNOTATORS} annotators"
-            )
-        now = datetime.now(UTC)
+        _check_wanted(wanted)
+        done = {clean_name(annotator): answers for annotator, answers in (finished or {}).items()}
 
         def write(connection: sql.Connection) -> int:
-            make_tables(connection)
-            if connection.execute(sql.select(BATCHES.c.name).where(BATCHES.c.name == batch)).first():
-                raise InputError(f"batch {batch!r} exists already; give another name with --batch")
-            row = {"name": batch, "form": form.model_dump_json(), "about": about, "wanted": wanted}
-            connection.execute(sql.insert(BATCHES).values(**row, created_by=maker, created_at=now))
-            rows = [{"batch": batch, "n": n, "item": json.dumps(asdict(item))} for n, item in enumerate(items)]
-            connection.execute(sql.insert(ITEMS), rows)
-            done = [
-                _row(FormDraft(batch, n, clean_name(annotator), 1, True, answers[item.id], 0.0))
-                for annotator, answers in (finished or {}).items()
-                for n, item in enumerate(items)
-                if item.id in answers
-            ]
-            if done:
-                connection.execute(sql.insert(ANSWERS), done)
+            _insert_batch(connection, batch, form, about, maker)
+            for item in items:
+                task = _insert_item(connection, batch, item, len(item.annotators) or wanted)
+                by = {annotator: answers[item.id] for annotator, answers in done.items() if item.id in answers}
+                _insert_done(connection, task, by)
             return len(items)
 
-        return self._database.write("write a batch", write)
+        return self._write(write)
 
-    def tasks(self, batch: str, annotator: str) -> list[FormTask]:
-        """The items of a batch, with their state for one annotator."""
-        form_batch = self._require_batch(batch)
+    def create_of_turns(self, name: str, report_ids: Sequence[str], *, wanted: int = 2, who: str) -> int:
+        """Creates an item of VISTA's form for each report; returns the number of new ones. Those of the batch stay.
 
-        def read(connection: sql.Connection) -> list[FormTask]:
-            states: dict[int, dict[str, bool]] = defaultdict(dict)
-            for row in connection.execute(sql.select(ANSWERS).where(ANSWERS.c.batch == batch)):
-                states[row.n][row.annotator] = row.submitted
-            return [
-                FormTask(n, item, _state(states[n], annotator, _wanted(item, form_batch.wanted)))
-                for n, item in self._items(connection, batch)
-                if item.is_for(annotator)
-            ]
-
-        return self._database.run("read a batch", read)
-
-    def start(self, batch: str, n: int, annotator: str) -> FormDraft:
-        """The annotator's draft of an item; an empty one if they have not begun."""
-        who = clean_name(annotator)
-
-        def read(connection: sql.Connection) -> FormDraft:
-            mine = ANSWERS.c.batch == batch, ANSWERS.c.n == n, ANSWERS.c.annotator == who
-            row = connection.execute(sql.select(ANSWERS).where(*mine)).first()
-            return FormDraft(batch, n, who, 0, False, NOTHING, 0.0) if row is None else _draft(row)
-
-        return self._database.run("read an annotation", read)
-
-    def save(self, draft: FormDraft, answers: Answers, *, seconds: float = 0.0, submit: bool = False) -> FormDraft:
-        """Saves the work in place of the draft that it was made from; after `submit` it cannot be changed.
+        Args:
+            name: of the batch, 1 to 200 printable characters. An existing batch of turns gets the new items.
+            report_ids: the turns to annotate.
+            wanted: annotators per turn.
+            who: the creator.
 
         Raises:
-            InputError: it was submitted or saved in another window, enough others have begun, or a mark is missing on
-                submitting: names it.
+            InputError: a name or a number is invalid, a report does not exist, or the batch has another form.
         """
-        batch = self._require_batch(draft.batch)
+        batch, maker = clean_name(name), clean_name(who)
+        _check_wanted(wanted)
 
-        def write(connection: sql.Connection) -> FormDraft:
-            item = next((item for n, item in self._items(connection, batch.name) if n == draft.n), None)
-            if item is None:
-                raise InputError(f"batch {batch.name!r} has no item {draft.n}")
-            if not item.is_for(draft.annotator):
+        def write(connection: sql.Connection) -> int:
+            reports = [find_report(connection, one, self._tenants) for one in dict.fromkeys(report_ids)]
+            known = connection.execute(sql.select(ITEMS.c.report).where(ITEMS.c.batch == batch)).scalars().all()
+            if not known:
+                _insert_batch(connection, batch, load_form("vista"), "", maker)
+            elif None in known:
+                raise InputError(f"batch {batch!r} exists already, with items of a form; give another name")
+            new = [found for found in reports if found.id not in known]
+            for found in new:
+                row = connection.execute(sql.select(REPORTS).where(REPORTS.c.id == found.id)).one()
+                item = turn_item(parse_report(row.report, row.id, row.schema_version, self._database.name))
+                _insert_item(connection, batch, item, wanted, report=found.id, tenant=found.tenant)
+            return len(new)
+
+        return self._write(write)
+
+    def take_in(
+        self,
+        name: str,
+        form: Form,
+        turns: Sequence[FinishedTurn],
+        *,
+        who: str,
+        about: str = "",
+        condition: Condition = Condition.BLIND,
+    ) -> int:
+        """Imports a batch of finished turns, in one transaction. Reports that the database has already stay as they are.
+
+        `who` imports it; `condition` was the annotators' view.
+
+        Returns:
+            The number of new reports.
+
+        Raises:
+            InputError: the batch exists already, or a name or a text cannot be stored.
+            StoreError: the database cannot be written; nothing was imported.
+        """
+        batch, maker = clean_name(name), clean_name(who)
+
+        def write(connection: sql.Connection) -> int:
+            _insert_batch(connection, batch, form, about, maker)
+            new = 0
+            for turn in turns:
+                number, fresh = _insert_report(connection, turn)
+                new += fresh
+                place = {"report": number, "tenant": turn.report.tenant or ""}
+                task = _insert_item(connection, batch, turn.item, len(turn.by), **place)
+                by = {clean_name(annotator): answers for annotator, answers in turn.by.items()}
+                _insert_done(connection, task, by, report=number, condition=condition)
+            return new
+
+        return self._write(write)
+
+    def tasks(self, batch: str, annotator: str) -> tuple[AnnotationTask, ...]:
+        """The items of a batch that are for one annotator, oldest first, with their state for them."""
+        states = sql.select(ANSWERS.c.item, ANSWERS.c.annotator, ANSWERS.c.submitted).join(
+            ITEMS, ITEMS.c.id == ANSWERS.c.item
+        )
+        here = ITEMS.c.batch == batch, self._visible()
+
+        def read(connection: sql.Connection) -> tuple[AnnotationTask, ...]:
+            by_item: dict[int, dict[str, bool]] = defaultdict(dict)
+            for row in connection.execute(states.where(*here)):
+                by_item[row.item][row.annotator] = row.submitted
+            tasks = (_task(row, by_item[row.id], annotator) for row in connection.execute(_items().where(*here)))
+            return tuple(task for task in tasks if task.item.is_for(annotator))
+
+        return self._read(read)
+
+    def start(self, task: int, annotator: str) -> Draft:
+        """Returns the annotator's work on an item: their draft, or a new one.
+
+        Raises:
+            InputError: enough annotators have begun already, or the item is for others.
+        """
+        name = clean_name(annotator)
+
+        def begin(connection: sql.Connection) -> Draft:
+            row = self._lock(connection, task)
+            mine = connection.execute(sql.select(ANSWERS).where(*_of(task, name))).first()
+            if mine is not None:
+                return _draft(mine)
+            item = _ITEM.validate_json(row.item)
+            if not item.is_for(name):
                 raise InputError(
-                    f"this {batch.form.item} is for {', '.join(item.annotators)}, not for {draft.annotator}; open another one"
+                    f"item {item.id} is for {', '.join(item.annotators)}, not for {name}; open another one"
                 )
+            count = sql.select(sql.func.count()).where(ANSWERS.c.item == task)
+            if connection.execute(count).scalar_one() >= row.wanted:
+                raise InputError(f"item {item.id} has the {row.wanted} annotators that it wants; take another one")
+            draft = Draft(task, name, 0, False, Condition.BLIND, 0.0, NOTHING)
+            connection.execute(sql.insert(ANSWERS).values(**_row(draft), report=row.report))
+            return draft
+
+        return self._write(begin)
+
+    def save(
+        self,
+        draft: Draft,
+        answers: Answers,
+        *,
+        seconds: float = 0.0,
+        condition: Condition | None = None,
+        submit: bool = False,
+    ) -> Draft:
+        """Saves the work in place of the draft that it was made from; after `submit` it cannot be changed.
+
+        Args:
+            draft: the version that the annotator edited.
+            answers: all of them.
+            seconds: the total time spent. It never goes down.
+            condition: the annotator's view; once it was `SUGGESTIONS` it stays so.
+            submit: True to end the work.
+
+        Raises:
+            InputError: it was submitted or saved in another window meanwhile, or a mark is missing on submitting: names it.
+        """
+        if len(answers.parts) > MOST_CLAIMS:
+            raise InputError(f"{len(answers.parts):,} parts of one item; at most {MOST_CLAIMS} are kept")
+        saved = replace(
+            draft,
+            version=draft.version + 1,
+            submitted=submit,
+            condition=Condition.SUGGESTIONS if condition is Condition.SUGGESTIONS else draft.condition,
+            seconds=max(float(seconds), draft.seconds),
+            answers=answers,
+        )
+
+        def keep(connection: sql.Connection) -> Draft:
+            row = self._lock(connection, draft.task)
             if submit:
-                check_answers(batch.form, item, answers)
-            saved = replace(
-                draft, version=draft.version + 1, submitted=submit, answers=answers, seconds=max(seconds, draft.seconds)
-            )
-            self._replace(connection, draft, saved, _wanted(item, batch.wanted))
+                named = sql.select(BATCHES.c.form).where(BATCHES.c.name == row.batch)
+                form = Form.model_validate_json(connection.execute(named).scalar_one())
+                check_answers(form, _ITEM.validate_json(row.item), answers)
+            same = *_of(draft.task, draft.annotator), ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
+            if not connection.execute(sql.update(ANSWERS).where(*same).values(**_row(saved))).rowcount:
+                raise InputError(
+                    f"{draft.annotator}'s work on this item was changed or submitted in another window; load it anew"
+                )
             return saved
 
-        return self._database.write("write an annotation", write)
+        return self._write(keep)
 
-    def answers(self, batch: str) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
-        """Items that enough annotators have submitted, and each annotator's answers by item."""
-        form_batch = self._require_batch(batch)
+    def complete(self, batch: str | None = None, *, task: int | None = None) -> tuple[CompleteTask, ...]:
+        """The items that all their annotators submitted, with the work and the consensus, if any."""
+        query = _items().where(_submitted() >= ITEMS.c.wanted, self._visible())
+        if batch is not None:
+            query = query.where(ITEMS.c.batch == batch)
+        if task is not None:
+            query = query.where(ITEMS.c.id == task)
+        return self._read(lambda connection: _complete(connection, connection.execute(query).all()))
 
-        def read(connection: sql.Connection) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
-            by_item: dict[int, dict[str, Answers]] = defaultdict(dict)
-            done = sql.select(ANSWERS).where(ANSWERS.c.batch == batch, ANSWERS.c.submitted)
-            for row in connection.execute(done):
-                by_item[row.n][row.annotator] = _ANSWERS.validate_json(row.answers)
-            complete = [
-                (n, item)
-                for n, item in self._items(connection, batch)
-                if len(by_item[n]) >= _wanted(item, form_batch.wanted)
-            ]
-            by: dict[str, dict[str, Answers]] = defaultdict(dict)
-            for n, item in complete:
-                for who, answers in by_item[n].items():
-                    by[who][item.id] = answers
-            return [item for _, item in complete], dict(by)
+    def settle(
+        self,
+        task: int,
+        claims: Sequence[ConsensusClaim] = (),
+        marks: Mapping[tuple[str, str], Value] | None = None,
+        *,
+        method: Method = Method.DISCUSSION,
+        who: str,
+    ) -> Consensus:
+        """Stores the consensus on an item: its claims, or a discussion's marks, in place of earlier ones of the same mark.
 
-        return self._database.run("read a batch", read)
+        Raises:
+            InputError: the item is not complete.
+        """
+        name, now = clean_name(who), datetime.now(UTC)
 
-    def settle(self, batch: str, answers: Discussed, *, who: str) -> None:
-        """Stores the decisions of a discussion, in place of earlier ones."""
-        name = clean_name(who)
+        def write(connection: sql.Connection) -> Consensus:
+            row = self._lock(connection, task)
+            rows = connection.execute(_items().where(ITEMS.c.id == task, _submitted() >= ITEMS.c.wanted)).all()
+            if not rows:
+                raise InputError(f"item {task} is not complete: all of its annotators must have submitted")
+            (complete,) = _complete(connection, rows)
+            before = {} if complete.consensus is None else complete.consensus.marks
+            settled = Consensus(tuple(claims), {**before, **(marks or {})}, method, name, now)
+            connection.execute(sql.delete(CONSENSUS).where(CONSENSUS.c.item == task))
+            texts = {
+                "claims": SETTLED_CLAIMS.dump_json(settled.claims).decode(),
+                "marks": json.dumps([(*place, value) for place, value in settled.marks.items()]),
+            }
+            values = {**texts, "method": method.value, "settled_by": name, "settled_at": now}
+            connection.execute(sql.insert(CONSENSUS).values(item=task, report=row.report, **values))
+            return settled
 
-        def write(connection: sql.Connection) -> None:
-            places = {item.id: n for n, item in self._items(connection, batch)}
-            for (item, part, mark), value in answers.items():
-                same = {"batch": batch, "n": places[item], "part": part, "mark": mark}
-                connection.execute(sql.delete(SETTLED).where(*(SETTLED.c[key] == one for key, one in same.items())))
-                decision = {"value": json.dumps(value), "settled_by": name, "settled_at": datetime.now(UTC)}
-                connection.execute(sql.insert(SETTLED).values(**same, **decision))
-
-        self._database.write("settle an item", write)
-
-    def settled(self, batch: str) -> Discussed:
-        """Decisions of the discussion."""
-
-        def read(connection: sql.Connection) -> Discussed:
-            names = {n: item.id for n, item in self._items(connection, batch)}
-            rows = connection.execute(sql.select(SETTLED).where(SETTLED.c.batch == batch))
-            return {(names[row.n], row.part, row.mark): _VALUE.validate_json(row.value) for row in rows}
-
-        return self._database.run("read a batch", read)
+        return self._write(write)
 
     def remove(self, batch: str) -> None:
-        """Deletes a batch with its texts and all work on it."""
-        self._require_batch(batch)
+        """Deletes a batch of a form's items, with its texts and all work on it."""
+        found = self.find(batch)
+        forms = [one.name for one in self.all() if not one.of_turns]
+        if found is None or found.of_turns:
+            raise InputError(f"batch {batch!r} of a form does not exist; there are {', '.join(forms) or 'none'}")
 
         def write(connection: sql.Connection) -> None:
-            for table in (SETTLED, ANSWERS, ITEMS):
-                connection.execute(sql.delete(table).where(table.c.batch == batch))
+            items = sql.select(ITEMS.c.id).where(ITEMS.c.batch == batch)
+            for table in (CONSENSUS, ANSWERS):
+                connection.execute(sql.delete(table).where(table.c.item.in_(items)))
+            connection.execute(sql.delete(ITEMS).where(ITEMS.c.batch == batch))
             connection.execute(sql.delete(BATCHES).where(BATCHES.c.name == batch))
 
-        self._database.write("remove a batch", write)
+        self._write(write)
 
-    def _batch(self, connection: sql.Connection, row: sql.Row[Any]) -> FormBatch:
-        count = sql.select(sql.func.count()).select_from(ITEMS).where(ITEMS.c.batch == row.name)
-        per_item = sql.select(ANSWERS.c.n, sql.func.count()).where(ANSWERS.c.batch == row.name, ANSWERS.c.submitted)
-        done, assigned = connection.execute(per_item.group_by(ANSWERS.c.n)).all(), self._assigned(connection, row.name)
-        complete = sum(submitted >= assigned.get(n, row.wanted) for n, submitted in done)
-        items = connection.execute(count).scalar_one()
-        return FormBatch(row.name, Form.model_validate_json(row.form), row.about, row.wanted, items, complete)
+    def close(self) -> None:
+        """Closes the connections."""
+        self._database.close()
 
-    def _assigned(self, connection: sql.Connection, batch: str) -> dict[int, int]:
-        """Number of annotators of each item that names its own. Other items are not parsed: every list calls this."""
-        has_annotators = ITEMS.c.item.contains('"annotators": ["', autoescape=True)
-        rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch, has_annotators))
-        return {row.n: len(_ITEM.validate_json(row.item).annotators) for row in rows}
+    def _lock(self, connection: sql.Connection, task: int) -> sql.Row[Any]:
+        """Locks the item's row until the transaction ends, on every database by updating it."""
+        mine = sql.and_(ITEMS.c.id == task, self._visible())
+        connection.execute(sql.update(ITEMS).where(mine).values(wanted=ITEMS.c.wanted))
+        row = connection.execute(sql.select(ITEMS).where(mine)).first()
+        if row is None:
+            raise InputError(f"there is no item {task} to annotate; its turn or its batch may have been deleted")
+        return row
 
-    def _items(self, connection: sql.Connection, batch: str) -> list[tuple[int, Item]]:
-        rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch).order_by(ITEMS.c.n))
-        return [(row.n, _ITEM.validate_json(row.item)) for row in rows]
+    def _visible(self) -> sql.ColumnElement[bool]:
+        return visible(ITEMS.c.tenant, self._tenants)
 
-    def _replace(self, connection: sql.Connection, draft: FormDraft, saved: FormDraft, wanted: int) -> None:
-        here = ANSWERS.c.batch == draft.batch, ANSWERS.c.n == draft.n
-        if draft.version:
-            same = ANSWERS.c.annotator == draft.annotator, ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
-            if connection.execute(sql.update(ANSWERS).where(*here, *same).values(**_row(saved))).rowcount:
-                return
-            raise InputError(f"{draft.annotator} changed or submitted this item in another window; reload it")
-        begun = set(connection.execute(sql.select(ANSWERS.c.annotator).where(*here)).scalars())
-        if draft.annotator in begun:
-            raise InputError(f"{draft.annotator} started this item in another window; reload it")
-        if len(begun) >= wanted:
-            raise InputError(f"this item already has its {wanted} annotators; open another one")
-        connection.execute(sql.insert(ANSWERS).values(**_row(saved)))
+    def _read(self, operation: Callable[[sql.Connection], tuple[T, ...]]) -> tuple[T, ...]:
+        return self._database.run("read annotations", lambda to: operation(to) if are_made(to) else ())
 
-    def _require_batch(self, batch: str) -> FormBatch:
-        found = self.find(batch)
-        if found is None:
-            names = ", ".join(one.name for one in self.all()) or "none"
-            raise InputError(f"batch {batch!r} of a form does not exist; there are {names}")
-        return found
+    def _write(self, operation: Callable[[sql.Connection], T]) -> T:
+        def make_and_write(connection: sql.Connection) -> T:
+            if not are_made(connection):
+                make_tables(connection)
+            return operation(connection)
+
+        return self._database.write("write annotations", make_and_write)
 
 
-def check_answers(form: Form, item: Item, answers: Answers) -> None:
-    """Checks that an item has all its marks.
-
-    Raises:
-        InputError: a mark is missing, or does not apply: names the part and the mark.
-    """
-    check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
-    for part in item.parts:
-        assert form.parts is not None  # the item has parts
-        own, name = answers.parts.get(part.id, {}), f"{form.parts.unit} {part.id}"
-        check_values(form.marks_of(Level.PART), own, name, answers.item)
+NOTHING = Answers({}, {})
 
 
-def _wanted(item: Item, usual: int) -> int:
-    return len(item.annotators) or usual
+def answers_by_annotator(tasks: Sequence[CompleteTask]) -> dict[str, dict[str, Answers]]:
+    """Each annotator's answers, by item."""
+    by: dict[str, dict[str, Answers]] = defaultdict(dict)
+    for task in tasks:
+        for draft in task.drafts:
+            by[draft.annotator][task.item.id] = draft.answers
+    return dict(by)
 
 
-def _row(draft: FormDraft) -> dict[str, Any]:
-    key = {"batch": draft.batch, "n": draft.n, "annotator": draft.annotator, "version": draft.version}
-    work = {"submitted": draft.submitted, "answers": json.dumps(asdict(draft.answers)), "seconds": draft.seconds}
-    return {**key, **work, "saved_at": datetime.now(UTC)}
+def discussed(tasks: Sequence[CompleteTask]) -> Discussed:
+    """Marks that a discussion decided, by item, part and mark."""
+    settled = ((task.item.id, task.consensus.marks) for task in tasks if task.consensus is not None)
+    return {(item, *place): value for item, marks in settled for place, value in marks.items()}
 
 
-def _draft(row: sql.Row[Any]) -> FormDraft:
-    answers = _ANSWERS.validate_json(row.answers)
-    return FormDraft(row.batch, row.n, row.annotator, row.version, row.submitted, answers, row.seconds)
+def _check_wanted(wanted: int) -> None:
+    if not 1 <= wanted <= MOST_ANNOTATORS:
+        raise InputError(f"{wanted} annotators for each item; ask for 1 to {MOST_ANNOTATORS}")
 
 
-def _state(states: Mapping[str, bool], annotator: str, wanted: int) -> str:
+def _insert_batch(connection: sql.Connection, name: str, form: Form, about: str, who: str) -> None:
+    if connection.execute(sql.select(ITEMS.c.id).where(ITEMS.c.batch == name).limit(1)).first():
+        raise InputError(f"batch {name!r} exists already; give another name with --batch")
+    connection.execute(sql.delete(BATCHES).where(BATCHES.c.name == name))  # all of its turns were deleted
+    row = {"name": name, "form": form.model_dump_json(), "about": about}
+    connection.execute(sql.insert(BATCHES).values(**row, created_by=who, created_at=datetime.now(UTC)))
+
+
+def _insert_item(connection: sql.Connection, batch: str, item: Item, wanted: int, **place: Any) -> int:
+    row = {"batch": batch, "wanted": wanted, "item": json.dumps(asdict(item)), **place}
+    key = connection.execute(sql.insert(ITEMS).values(**row)).inserted_primary_key
+    assert key is not None  # the table has one
+    return int(key[0])
+
+
+def _insert_done(
+    connection: sql.Connection,
+    task: int,
+    by: Mapping[str, Answers],
+    *,
+    report: int | None = None,
+    condition: Condition = Condition.BLIND,
+) -> None:
+    rows = [
+        _row(Draft(task, who, 1, True, condition, 0.0, answers)) | {"report": report} for who, answers in by.items()
+    ]
+    if rows:
+        connection.execute(sql.insert(ANSWERS), rows)
+
+
+def _insert_report(connection: sql.Connection, turn: FinishedTurn) -> tuple[int, bool]:
+    row_id = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == turn.report.id)).scalar()
+    if row_id is not None:
+        return int(row_id), False
+    return store.insert(connection, turn.report, turn.texts, None), True
+
+
+def _submitted() -> sql.ScalarSelect[Any]:
+    done = sql.select(sql.func.count()).where(ANSWERS.c.item == ITEMS.c.id, ANSWERS.c.submitted)
+    return done.correlate(ITEMS).scalar_subquery()
+
+
+def _items() -> sql.Select[Any]:
+    return sql.select(ITEMS, TURNS.c.report_id).outerjoin(TURNS, TURNS.c.id == ITEMS.c.report).order_by(ITEMS.c.id)
+
+
+def _of(task: int, annotator: str) -> tuple[sql.ColumnElement[bool], sql.ColumnElement[bool]]:
+    return ANSWERS.c.item == task, ANSWERS.c.annotator == annotator
+
+
+def _complete(connection: sql.Connection, rows: Sequence[sql.Row[Any]]) -> tuple[CompleteTask, ...]:
+    """The items of these rows, with their drafts and consensus."""
+    drafts: dict[int, list[Draft]] = defaultdict(list)
+    settled: dict[int, Consensus] = {}
+    for start in range(0, len(rows), _IN_ONE_QUERY):
+        ids = [row.id for row in rows[start : start + _IN_ONE_QUERY]]
+        done = sql.select(ANSWERS).where(ANSWERS.c.item.in_(ids), ANSWERS.c.submitted).order_by(ANSWERS.c.annotator)
+        for row in connection.execute(done):
+            drafts[row.item].append(_draft(row))
+        for row in connection.execute(sql.select(CONSENSUS).where(CONSENSUS.c.item.in_(ids))):
+            settled[row.item] = _consensus(row)
+    names = {row.batch for row in rows}
+    forms = {
+        row.name: Form.model_validate_json(row.form)
+        for row in connection.execute(sql.select(BATCHES).where(BATCHES.c.name.in_(names)))
+    }
+    return tuple(
+        CompleteTask(
+            row.id, _ITEM.validate_json(row.item), forms[row.batch], row.report_id, drafts[row.id], settled.get(row.id)
+        )
+        for row in rows
+    )
+
+
+def _batch(row: sql.Row[Any], items: int, complete: int, settled: int, wanted: int, turns: int) -> FormBatch:
+    form = Form.model_validate_json(row.form)
+    return FormBatch(row.name, form, row.about, items, complete, settled, wanted, of_turns=turns > 0)
+
+
+def _task(row: sql.Row[Any], states: Mapping[str, bool], annotator: str) -> AnnotationTask:
+    mine = "free" if len(states) < row.wanted else "full"
     if annotator in states:
-        return "submitted" if states[annotator] else "draft"
-    return "free" if len(states) < wanted else "full"
+        mine = "submitted" if states[annotator] else "draft"
+    return AnnotationTask(row.id, _ITEM.validate_json(row.item), row.report_id, row.wanted, sum(states.values()), mine)
+
+
+def _row(draft: Draft) -> dict[str, Any]:
+    row = {name: value for name, value in vars(draft).items() if name not in ("task", "answers")}
+    answers = json.dumps(asdict(draft.answers))
+    return {**row, "item": draft.task, "answers": answers, "saved_at": datetime.now(UTC)}
+
+
+def _draft(row: sql.Row[Any]) -> Draft:
+    condition, answers = Condition(row.condition), _ANSWERS.validate_json(row.answers)
+    return Draft(row.item, row.annotator, row.version, row.submitted, condition, row.seconds, answers)
+
+
+def _consensus(row: sql.Row[Any]) -> Consensus:
+    marks = {(part, mark): value for part, mark, value in _MARKS.validate_json(row.marks)}
+    claims = SETTLED_CLAIMS.validate_json(row.claims)
+    return Consensus(claims, marks, Method(row.method), row.settled_by, utc(row.settled_at))

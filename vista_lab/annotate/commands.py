@@ -183,23 +183,23 @@ def remove(
     """
     with exit_codes():
         from vista_guard.stores.reports import Database
-        from vista_lab.annotate.batches import FormBatches
+        from vista_lab.annotate.batches import Batches
 
         with closing(Database(settings_and_url(reports, data_dir)[1], create=False)) as database:
-            FormBatches(database).remove(batch)
+            Batches(database).remove(batch)
         typer.echo(f"removed batch {batch}", err=True)
 
 
 def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data: StudyData) -> str:
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.annotate.agreement import by_annotator
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches
     from vista_lab.annotate.database import WHO, import_sheets
 
     study = data.study
     if study.form.revision is None:
         wanted = len(filled) or len(study.annotators)
-        count = FormBatches(database).create(
+        count = Batches(database).create(
             batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
         )
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
@@ -240,21 +240,14 @@ def _labels(enrich: str | None) -> dict[Label, int]:
 
 
 def _write_study(data: StudyData, out: Path, suffix: str) -> None:
-    from vista_lab.annotate.sheets import content, form_table, guidelines, too_long
-    from vista_lab.annotate.study import FOLDER, save
-    from vista_lab.tables.output import write_files
+    from vista_lab.annotate.study import FOLDER, hand_out
 
     study = data.study
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
     existing = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
     if existing is not None:
         raise ConfigError(f"{out / existing} exists and may hold an annotator's work. Choose another --out")
-    sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
-    save(data, out)
-    if texts := too_long(study.form, data.items):
-        write_files(out / "texts", texts)
-    how_to = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
-    tell_written(write_files(out, {**how_to, **{f"{name}{suffix}": sheet for name in study.annotators}}))
+    tell_written(hand_out(data, out, suffix))
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
@@ -356,56 +349,43 @@ class _Wish:
 
 
 def _results(wish: _Wish) -> Results | FormResults:
+    from vista_lab.annotate.agreeing import of_sheets
+    from vista_lab.annotate.agreement import FormResults, by_annotator, remaining_marks
     from vista_lab.annotate.sheets import read_sheets
     from vista_lab.annotate.study import load
 
     data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
     if wish.batch is not None or data is None:
         return _batch_results(wish, data)
-    filled = read_sheets(wish.sheets, data.study.form, data.items)
-    unit = data.study.form.item
-    unfinished = [f"{sheet.annotator} left {sheet.open:,} {unit}s as they were." for sheet in filled if sheet.open]
-    about = [data.study.about, *unfinished]
-    results = _claim_results if data.study.form.revision else _form_results
-    return results(wish, data, filled, about)
-
-
-def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> Results:
-    from vista_lab.annotate.agreeing import of_sheets
-    from vista_lab.annotate.agreement import FormResults, by_annotator, remaining_marks
-
-    turns = of_sheets(filled, data)
-    if not turns:
-        raise InputError("every sheet is empty; fill in at least one turn to compare")
-    marks = tuple(remaining_marks(data.study.form))
-    form = data.study.form.model_copy(update={"marks": marks})
-    others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
-    return _settle_claims(wish, data, turns, {}, about, others)
-
-
-def _form_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> FormResults:
-    from vista_lab.annotate.agreement import FormResults, by_annotator
-
+    form = data.study.form
+    filled = read_sheets(wish.sheets, form, data.items)
     if not any(sheet.answers for sheet in filled):
-        raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
-    return _settle_form(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
+        raise InputError(f"every sheet is empty; fill in at least one {form.item} to compare")
+    unfinished = [f"{sheet.annotator} left {sheet.open:,} {form.item}s as they were." for sheet in filled if sheet.open]
+    about, answers = [data.study.about, *unfinished], by_annotator(filled)
+    if form.revision is None:
+        return _settle_form(wish, FormResults(form, data.items, answers, about, {}))
+    marks = tuple(remaining_marks(form))
+    others = FormResults(form.model_copy(update={"marks": marks}), data.items, answers, about, {}) if marks else None
+    return _settle_claims(wish, data, of_sheets(filled, data), {}, about, others)
 
 
 def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
     from vista_guard.stores.reports import Database
     from vista_lab.annotate.agreement import FormResults
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
     from vista_lab.annotate.database import take
 
     batch = wish.batch or ""
     with closing(Database(wish.url, create=False)) as database:
-        batches = FormBatches(database)
+        batches = Batches(database)
         found = batches.find(batch)
-        if found is not None:
-            items, answers = batches.answers(batch)
+        if found is not None and not found.of_turns:
+            tasks = batches.complete(batch)
+            items, answers = [task.item for task in tasks], answers_by_annotator(tasks)
             note = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
             about = [found.about, *([note] if found.items > len(items) else [])]
-            return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+            return _settle_form(wish, FormResults(found.form, items, answers, about, discussed(tasks)))
         kept = take(database, batch, data)
     about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
     note = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.types import Role, TurnTexts
-from vista_lab.annotate.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, works_of
-from vista_lab.annotate.annotations import Annotations, CompleteTask, Condition, FinishedTurn, take_in
+from vista_lab.annotate.agreeing import AnnotatedTurn, SettledTurn, annotated_turn, match, of_sheets
+from vista_lab.annotate.batches import Batches, CompleteTask, Condition, FinishedTurn
+from vista_lab.annotate.forms import Item
 from vista_lab.annotate.sheets import FilledSheet
-from vista_lab.annotate.study import StudyData, StudyTurn
+from vista_lab.annotate.study import StudyData
 from vista_lab.metrics.agreement import answers, compare, method_of
+from vista_lab.metrics.claim_sets import Same
 
 WHO = "import"
 """The creator of imported batches, who also settles turns with nothing to discuss."""
@@ -52,40 +54,45 @@ def import_sheets(
             exists already.
         StoreError: the database cannot be written.
     """
-    turns = [turn for turn in data.study.turns if any(turn.id in sheet.answers for sheet in sheets)]
-    lost = next((turn for turn in turns if turn.id not in data.reports), None)
+    items = [item for item in data.items if any(item.id in sheet.answers for sheet in sheets)]
+    lost = next((item for item in items if item.id not in data.reports), None)
     if lost is not None:
         raise InputError(
             f"turn {lost.id} has no report: no run judged the study's claims. Judge them "
             "(vista-guard eval … --claims given) and export the study with --run"
         )
-    if not turns:
+    if not items:
         raise InputError("every sheet is empty; fill in at least one turn to import")
-    finished = [_finished_turn(turn, sheets, data) for turn in turns]
+    batches, form = Batches(database), data.study.form
+    finished = [_finished_turn(item, sheets, data) for item in items]
     condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
-    reports = take_in(database, batch, finished, who=WHO, condition=condition)
-    _settle(Annotations(database), batch, match(of_sheets(sheets, data), embedder))
-    return TakenIn(len(turns), reports)
+    reports = batches.take_in(batch, form, finished, who=WHO, about=data.study.about, condition=condition)
+    how = match(of_sheets(sheets, data), embedder)
+    for task in batches.complete(batch):
+        if len(task.drafts) > 1:  # one person alone settles nothing
+            settle_if_agreed(batches, task, how.versions, WHO)
+    return TakenIn(len(items), reports)
 
 
-def _settle(annotations: Annotations, batch: str, how: Match) -> None:
-    for task in annotations.complete(batch):
-        items = compare({annotation.annotator: annotation.kept for annotation in task.annotations}, how.versions)
-        method = method_of(items)
-        if method is not None and len(task.annotations) > 1:  # one person alone settles nothing
-            annotations.settle(task.id, answers(items), method=method, who=WHO)
+def settle_if_agreed(batches: Batches, task: CompleteTask, steps: Sequence[Same], who: str) -> None:
+    """Settles a turn that leaves nothing to discuss. `steps` say which claims are one, as for `groups`."""
+    items = compare(task.kept, steps)
+    method = method_of(items)
+    if task.consensus is None and method is not None:
+        batches.settle(task.id, answers(items), method=method, who=who)
 
 
-def _finished_turn(turn: StudyTurn, sheets: Sequence[FilledSheet], data: StudyData) -> FinishedTurn:
-    talk, report = data.conversations[turn.talk], data.reports[turn.id]
+def _finished_turn(item: Item, sheets: Sequence[FilledSheet], data: StudyData) -> FinishedTurn:
+    turn, report = data.turns[item.id], data.reports[item.id]
+    talk = data.conversations[turn.talk]
     reply = talk.turns[turn.turn_index]
     question = next(
         (earlier.text for earlier in reversed(talk.turns[: turn.turn_index]) if earlier.role is Role.USER), None
     )
     draft = None if report.response == reply.text else reply.text
     texts = TurnTexts(user_text=question, draft=draft, documents=reply.documents)
-    works = works_of(turn, sheets, data)
-    return FinishedTurn(report, texts, {who: (work.claims, work.notes) for who, work in works.items()})
+    by = {sheet.annotator: sheet.answers[item.id] for sheet in sheets if item.id in sheet.answers}
+    return FinishedTurn(report, texts, replace(item, id=report.id, texts={}), by)
 
 
 def take(database: Database, batch: str, data: StudyData | None) -> SettledBatch:
@@ -97,43 +104,38 @@ def take(database: Database, batch: str, data: StudyData | None) -> SettledBatch
         InputError: the batch does not exist, has no turn that all of its annotators submitted, or belongs to another study.
         StoreError: the database cannot be read.
     """
-    annotations = Annotations(database)
-    known = [one.name for one in annotations.batches()]
+    batches = Batches(database)
+    known = [one.name for one in batches.all()]
     if batch not in known:
         raise InputError(f"batch {batch!r} does not exist; there are {', '.join(known) or 'none'}")
-    tasks = annotations.complete(batch)
+    tasks = batches.complete(batch)
     shown = data is not None and data.study.shown
-    kept = [task for task in tasks if shown or all(one.condition is Condition.BLIND for one in task.annotations)]
+    kept = [task for task in tasks if shown or task.blind]
     if not kept:
         raise InputError(
             f"batch {batch!r} has no turn that all of its annotators submitted blind; agreement needs at least one"
         )
-    turns = {task.report_id: turn for task, turn in zip(kept, _turns(database, kept, data), strict=True)}
+    turns = _turns(database, batch, kept, data)
     settled = {
-        turns[task.report_id].id: SettledTurn(turns[task.report_id], task.consensus.claims, task.consensus.method)
-        for task in kept
+        turn.id: SettledTurn(turn, task.consensus.claims, task.consensus.method)
+        for task, turn in zip(kept, turns, strict=True)
         if task.consensus is not None
     }
-    return SettledBatch(list(turns.values()), settled, len(tasks) - len(kept))
+    return SettledBatch(turns, settled, len(tasks) - len(kept))
 
 
-def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | None) -> list[AnnotatedTurn]:
+def _turns(
+    database: Database, batch: str, tasks: Sequence[CompleteTask], data: StudyData | None
+) -> list[AnnotatedTurn]:
     ids = {turn.report_id: turn for turn in data.study.turns} if data is not None else {}
-    reports = ReportReader(database).many([task.report_id for task in tasks])
+    reports = ReportReader(database).many([task.item.id for task in tasks])
     turns = []
     for task in tasks:
-        if data is not None and task.report_id not in ids:
-            raise InputError(
-                f"batch {task.batch!r} has report {task.report_id}, which the study lacks; give another --study"
-            )
-        report, turn = reports[task.report_id].report, ids.get(task.report_id)
-        turns.append(
-            AnnotatedTurn(
-                id=report.id if turn is None else turn.id,
-                talk=(report.conversation_id or report.id) if turn is None else turn.talk,
-                text=report.response,
-                by={annotation.annotator: annotation.claims for annotation in task.annotations},
-                notes={one.annotator: one.notes for one in task.annotations if one.notes},
-            )
-        )
+        item, turn = task.item, ids.get(task.item.id)
+        if turn is not None:
+            item = replace(item, id=turn.id, group=turn.talk)
+        elif data is not None:
+            raise InputError(f"batch {batch!r} has report {item.id}, which the study lacks; give another --study")
+        by = {draft.annotator: draft.answers for draft in task.drafts}
+        turns.append(annotated_turn(item, reports[task.item.id].report.response, by, task.form))
     return turns

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -400,11 +400,13 @@ class Form(_Part):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an item, with its texts by column. `hint` is shown beside it to annotators who are not blind."""
+    """A part of an item, with its texts by column. `hint` is shown beside it to annotators who are not blind; `place` is its
+    first character in the turn, and the one after its last."""
 
     id: str
     texts: Mapping[str, str]
     hint: str = ""
+    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -427,10 +429,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Answers:
-    """One annotator's marks on an item, and on its parts by id; parts that they added come last."""
+    """One annotator's marks on an item, and on its parts by id; parts that they added come last, some with `places` in the
+    turn."""
 
     item: Mapping[str, Value]
     parts: Mapping[str, Mapping[str, Value]]
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def load_form(name: str | Path) -> Form:
@@ -521,6 +525,20 @@ def check_values(
                 raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
         elif present:
             raise InputError(f"{where} has {mark.name}, which does not apply to it; remove it")
+
+
+def check_answers(form: Form, item: Item, answers: Answers) -> None:
+    """Checks that an item has all its marks.
+
+    Raises:
+        InputError: a mark is missing, or does not apply: names the part and the mark.
+    """
+    check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
+    usual = {} if form.revision is None else {form.revision.by: str(Op.CONFIRM)}
+    for name in dict.fromkeys((*(part.id for part in item.parts), *answers.parts)):
+        assert form.parts is not None  # the item has parts
+        own = {**usual, **answers.parts.get(name, {})}
+        check_values(form.marks_of(Level.PART), own, f"{form.parts.unit} {name}", answers.item)
 
 
 def _meets(value: Value | None, wanted: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from vista_lab.annotate.sheets import Table
 from vista_lab.annotate.study import StudyData
 from vista_lab.metrics.agreement import PairAgreement
 from vista_lab.metrics.detection import Reading
-from vista_lab.papers.printed import table
+from vista_lab.papers import table
 from vista_lab.tables.overview import accuracy_text
 from vista_lab.tables.runs import RunMeasures, names_of, title_of
 from vista_lab.tables.writers import NOTHING, PAPER, Row, Sheet, decimals, headings, percent, row

@@ -17,7 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,30 @@ def save(data: StudyData, folder: Path) -> None:
     write_files(folder / FOLDER, contents)
 
 
+def hand_out(data: StudyData, folder: Path, suffix: str) -> list[Path]:
+    """Writes the study, how it is filled in, and a sheet for each annotator with the items that are theirs.
+
+    `suffix` is `.xlsx` or `.tsv`; the second has the columns of the form's layout, if it has one.
+
+    Returns:
+        The files for annotators, without those of the study.
+
+    Raises:
+        ConfigError: the folder cannot be written, or .xlsx needs the extra `evaluation`.
+    """
+    study, contents = data.study, dict[str, str | bytes]()
+    contents["HOW-TO.txt"] = sheets.guidelines(study.form, study.about) + "\n"
+    for name in study.annotators:
+        own = [item for item in data.items if item.is_for(name)]
+        laid_out = suffix != ".xlsx" and study.form.layout is not None
+        table = sheets.layout_table if laid_out else partial(sheets.form_table, hints=study.shown)
+        contents[f"{name}{suffix}"] = sheets.content(table(study.form, own, study.about), suffix)
+    save(data, folder)
+    if texts := sheets.too_long(study.form, data.items):
+        write_files(folder / "texts", texts)
+    return write_files(folder, contents)
+
+
 def load(folder: Path) -> StudyData:
     """Reads what `save` wrote. `folder` is the one with the sheets, or `study` in it.
 
@@ -210,9 +234,16 @@ def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
     if study.form.parts is not None:
         hints = {name: study.form.word_for(label) for name, label in turn.found.items()} if study.shown else {}
         column = study.form.parts.text
-        parts = [Part(claim.id, {column: claim.text}, hints.get(claim.id, "")) for claim in turn.claims]
+        parts = [claim_part(claim, column, hints.get(claim.id, "")) for claim in turn.claims]
     texts = _reading(turn, talk)
     return Item(turn.id, {one.name: texts[one.name] for one in study.form.columns}, tuple(parts), turn.talk)
+
+
+def claim_part(claim: Claim, column: str = "text", hint: str = "") -> Part:
+    """A claim as a part of its turn."""
+    return Part(
+        claim.id, {column: claim.text}, hint, None if claim.span is None else (claim.span.start, claim.span.end)
+    )
 
 
 def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """The tables of annotations, in the database of reports. They are made when the first batch is written.
 
-Turns of guarded conversations carry their report's number, so that deleting a report deletes what people marked on it
-(`vista_guard.stores.reports.tables.PREFIX`); items of other forms belong to no report. Times are UTC.
+Rows on turns of guarded conversations carry their report's number, so that deleting a report deletes what people marked on it
+(`vista_guard.stores.reports.tables.PREFIX`); items of other forms belong to no report and no tenant. Times are UTC.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sql
+
+from vista_guard.stores.reports.tables import CONSENSUS as CONSENSUS_NAME
 
 METADATA = sql.MetaData()
 
@@ -16,91 +18,51 @@ _NAME = sql.String(200)
 _MAKING = 7_350_214
 """Lock of whoever makes the tables on a server."""
 
-TASKS = sql.Table(
-    "vista_guard_annotation_tasks",
-    METADATA,
-    sql.Column("id", _BIG, primary_key=True),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("tenant", sql.Text, nullable=False),
-    sql.Column("batch", sql.String(200), nullable=False),
-    sql.Column("wanted", sql.Integer, nullable=False),
-    sql.Column("created_at", _TIME, nullable=False),
-    sql.Column("created_by", sql.Text, nullable=False),
-)
-sql.Index("vista_guard_annotation_tasks_batch", TASKS.c.batch, TASKS.c.report, unique=True)
-sql.Index("vista_guard_annotation_tasks_report", TASKS.c.report)
-
-ANNOTATIONS = sql.Table(
-    "vista_guard_annotations",
-    METADATA,
-    sql.Column("id", _BIG, primary_key=True),
-    sql.Column("task", _BIG, nullable=False),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("annotator", sql.String(200), nullable=False),
-    sql.Column("version", sql.Integer, nullable=False),
-    sql.Column("state", sql.String(12), nullable=False),
-    sql.Column("condition", sql.String(12), nullable=False),
-    sql.Column("seconds", sql.Float, nullable=False),
-    sql.Column("notes", sql.Text, nullable=False),
-    sql.Column("started_at", _TIME, nullable=False),
-    sql.Column("saved_at", _TIME, nullable=False),
-    sql.Column("submitted_at", _TIME),
-)
-sql.Index("vista_guard_annotations_task", ANNOTATIONS.c.task, ANNOTATIONS.c.annotator, unique=True)
-sql.Index("vista_guard_annotations_report", ANNOTATIONS.c.report)
-
-ANNOTATION_CLAIMS = sql.Table(
-    "vista_guard_annotation_claims",
-    METADATA,
-    sql.Column("annotation", _BIG, primary_key=True, autoincrement=False),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("source_claim_id", sql.Text),
-    sql.Column("op", sql.String(8), nullable=False),
-    sql.Column("text", sql.Text, nullable=False),
-    sql.Column("span_start", sql.Integer),
-    sql.Column("span_end", sql.Integer),
-    sql.Column("label", sql.String(16)),
-)
-sql.Index("vista_guard_annotation_claims_report", ANNOTATION_CLAIMS.c.report)
-
 BATCHES = sql.Table(
-    "vista_lab_batches",
+    "vista_guard_annotation_batches",
     METADATA,
-    sql.Column("name", _NAME, primary_key=True),
-    sql.Column("form", sql.Text, nullable=False),
+    sql.Column("id", _BIG, primary_key=True),
+    sql.Column("name", _NAME, nullable=False, unique=True),
+    sql.Column("form", sql.Text, nullable=False),  # as JSON
     sql.Column("about", sql.Text, nullable=False),
-    sql.Column("wanted", sql.Integer, nullable=False),
     sql.Column("created_by", _NAME, nullable=False),
     sql.Column("created_at", _TIME, nullable=False),
 )
+
 ITEMS = sql.Table(
-    "vista_lab_items",
+    "vista_guard_annotation_items",
     METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("item", sql.Text, nullable=False),
+    sql.Column("id", _BIG, primary_key=True),
+    sql.Column("batch", _NAME, nullable=False),
+    sql.Column("report", _BIG, index=True),
+    sql.Column("tenant", sql.Text),
+    sql.Column("wanted", sql.Integer, nullable=False),
+    sql.Column("item", sql.Text, nullable=False),  # an `Item` as JSON
+    sql.Index("vista_guard_annotation_items_batch", "batch"),
 )
+
 ANSWERS = sql.Table(
-    "vista_lab_answers",
+    "vista_guard_annotation_answers",
     METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("item", _BIG, primary_key=True, autoincrement=False),
     sql.Column("annotator", _NAME, primary_key=True),
+    sql.Column("report", _BIG, index=True),
     sql.Column("version", sql.Integer, nullable=False),
     sql.Column("submitted", sql.Boolean, nullable=False),
-    sql.Column("answers", sql.Text, nullable=False),
+    sql.Column("condition", sql.String(12), nullable=False),
     sql.Column("seconds", sql.Float, nullable=False),
+    sql.Column("answers", sql.Text, nullable=False),  # `Answers` as JSON
     sql.Column("saved_at", _TIME, nullable=False),
 )
-SETTLED = sql.Table(
-    "vista_lab_settled",
+
+CONSENSUS = sql.Table(
+    CONSENSUS_NAME.name,
     METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("part", _NAME, primary_key=True),
-    sql.Column("mark", _NAME, primary_key=True),
-    sql.Column("value", sql.Text, nullable=False),
+    sql.Column("item", _BIG, primary_key=True, autoincrement=False),
+    sql.Column("report", _BIG, index=True),
+    sql.Column("claims", sql.Text, nullable=False),  # `ConsensusClaim`s as JSON
+    sql.Column("marks", sql.Text, nullable=False),  # a discussion's answers: part, mark and value
+    sql.Column("method", sql.String(12), nullable=False),
     sql.Column("settled_by", _NAME, nullable=False),
     sql.Column("settled_at", _TIME, nullable=False),
 )
@@ -115,4 +77,4 @@ def make_tables(connection: sql.Connection) -> None:
 
 def are_made(connection: sql.Connection) -> bool:
     """True once a batch was written."""
-    return sql.inspect(connection).has_table(TASKS.name)
+    return sql.inspect(connection).has_table(BATCHES.name)

@@ -31,12 +31,17 @@ SHOWN = 20
 """Most broken entries that are shown one by one; the others are only counted."""
 
 
-def tell_estimate(noun: str, found: GenerationEstimate, max_cost: float | None) -> None:
+def tell_estimate(
+    noun: str,
+    found: GenerationEstimate,
+    max_cost: float | None,
+    note: str = "; answers that cannot be read are asked for again",
+) -> None:
     """Prints an estimate of a model's calls and costs to stderr, and a warning if it exceeds `max_cost`."""
     cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
     typer.echo(
         f"estimate for {noun}: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
-        f"tokens, {cost}; answers that cannot be read are asked for again",
+        f"tokens, {cost}{note}",
         err=True,
     )
     if found.cost is not None and max_cost is not None and found.cost > max_cost:
@@ -116,6 +121,21 @@ def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_judging(total: int, work: Callable[[ReplayProgress, asyncio.Event], Awaitable[T]]) -> tuple[T, list[int]]:
+    """Runs `work` under a bar of the log's `total` entries; returns its result and the received signals.
+
+    `work` gets the bar, and the event that a signal sets.
+    """
+    signals: list[int] = []
+
+    async def watched() -> T:
+        stop = asyncio.Event()
+        with ReplayProgress(total) as progress, stopping(stop, signals, progress.say):
+            return await work(progress, stop)
+
+    return asyncio.run(watched()), signals
 
 
 @contextmanager

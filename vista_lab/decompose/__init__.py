@@ -27,5 +27,4 @@ ADDS = Additions(
     ),
     forms="vista_lab.decompose",
     tables={"dad": "vista_lab.decompose.tables:TABLES"},
-    printed={"DAD": "vista_lab.decompose.printed:check_all"},
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import combinations
 from math import log2
@@ -15,10 +16,10 @@ from pathlib import Path
 from statistics import fmean
 
 from vista_guard.types import Finding, Outcome, Span, TurnReport
-from vista_lab.decompose.printed import BALANCED, CLAIMS, F1, RESPONSES, printed, rows
 from vista_lab.decompose.units import JudgedUnit, UnitFigures
 from vista_lab.logs.source import PlaceGold
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, holm, stars
+from vista_lab.papers import part
 from vista_lab.runs.folder import GoldLine
 from vista_lab.tables.output import Filled, PaperTables
 from vista_lab.tables.overview import claim_scores, in_brackets
@@ -33,6 +34,11 @@ NEEDS = {1: _ANY, 2: _ANY, 3: "a run over factscore-perplexity-a1-test or felm-w
 UnitName = tuple[str, int, int]
 """Conversation, turn and place in it."""
 
+BALANCED, F1, CLAIMS = range(3)
+"""Places in a printed row of Table 1."""
+RESPONSES = ("FELM", "BINGCHAT")
+"""Settings that judge whole responses; the "macro-F1" printed for them is the F1 of SUPPORTED."""
+
 METRICS = ("B-Acc.", "macro-F1", "F1 of SUPPORTED")
 
 ABOUT = (
@@ -45,6 +51,12 @@ ABOUT = (
 BORROWED = (
     "FActScore's and VeriScore's printed figures on FELM and BINGCHAT are those of Hu et al. (2025), as the paper says."
 )
+
+
+def printed_rows() -> Mapping[str, Sequence[Sequence[Decimal]]]:
+    """Table 1 as printed: balanced accuracy, F1 and subclaims in each setting and overall, by decomposer."""
+    by_decomposer: Mapping[str, Sequence[Sequence[Decimal]]] = part("dad", "table01")["rows"]
+    return by_decomposer
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,7 @@ def _overlap(one: Span, other: Span) -> int:
 
 def setting_of(run: RunMeasures) -> Setting | None:
     """A run in its setting of the paper; None for other data sets."""
-    for name, about in printed("settings").items():
+    for name, about in part("dad", "settings").items():
         suffix = run.data_set.removeprefix(about["set"])
         if suffix != run.data_set and (not suffix or suffix.startswith("-")):
             return Setting(name, suffix.removeprefix("-") or "test", run)
@@ -175,12 +187,12 @@ def lines_of(runs: Sequence[RunMeasures]) -> Lines:
 
 def table_1(lines: Lines) -> Sheet:
     """Every row in every setting; the overall mean where a row has all six."""
-    settings = list(printed("settings"))
+    settings = list(part("dad", "settings"))
     heads = [Heading(head, name) for name in settings for head in ("n", *METRICS, "claims")]
     heads += [Heading(head, "Overall") for head in (*METRICS, "claims")]
     body = [row(name, *_table_1_cells(by_setting, settings)) for name, by_setting in lines.items()]
-    paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in rows().items()]
-    title = f"Table 1. {printed('table01')['title']}"
+    paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in printed_rows().items()]
+    title = f"Table 1. {part('dad', 'table01')['title']}"
     runs = [setting.run for by_setting in lines.values() for setting in by_setting.values()]
     notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(runs))
     return Sheet("dad-table-1", title, (_NAME, *heads), tuple(body), notes).below(paper)
@@ -202,7 +214,7 @@ def _table_1_cells(by_setting: Mapping[str, Setting], settings: Sequence[str]) -
 
 
 def _printed_cells(cells: Sequence[Sequence[object]], settings: Sequence[str]) -> Iterator[str | None]:
-    sizes = printed("table04")["rows"]
+    sizes = part("dad", "table04")["rows"]
     for name, cell in zip(settings, cells, strict=False):
         f1 = str(cell[F1])
         both_f1 = (None, f1) if name in RESPONSES else (f1, None)
@@ -251,7 +263,7 @@ def _details_row(name: str, setting: Setting) -> Row:
 def differences(lines: Lines) -> Sheet:
     """McNemar's exact test on the units that both rows judged, for each pair of rows in each setting."""
     heads = headings(("setting", "first", "second"), "n", ("right", "first alone", "second alone"), "p", "p (Holm)")
-    body = [line for setting in printed("settings") for line in _differences(setting, lines)]
+    body = [line for setting in part("dad", "settings") for line in _differences(setting, lines)]
     note = "p (Holm): corrected for the number of tests in the setting."
     return Sheet("dad-differences", "Differences (McNemar)", heads, tuple(body), (note,))
 
@@ -282,10 +294,10 @@ def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitN
 
 def table_2(lines: Lines) -> Sheet:
     """One row per setting and metric, one column per decomposer and verifier."""
-    table = printed("table02")
+    table = part("dad", "table02")
     columns = headings(("setting", "metric"), *lines, *(PAPER + name for name in table["columns"]))
     body = []
-    for setting in printed("settings"):
+    for setting in part("dad", "settings"):
         settings = [lines[name].get(setting) for name in lines]
         for place, metric in enumerate(METRICS):
             values = [
@@ -306,7 +318,7 @@ def _printed_of_table_2(cells: Sequence[Sequence[object]], setting: str, metric:
 
 def table_3(lines: Lines) -> Sheet:
     """F1 and claims on two settings, by how the decomposer was trained."""
-    table = printed("table03")
+    table = part("dad", "table03")
     heads = [Heading(head, name) for name in table["settings"] for head in ("n", *METRICS[1:], "claims")]
     body = [
         row(name, *_table_3_cells(by_setting, table["settings"]))
@@ -317,7 +329,7 @@ def table_3(lines: Lines) -> Sheet:
     for name, cells in table["rows"].items():
         texts: list[str | None] = []
         for setting, (f1, claims) in zip(table["settings"], cells, strict=True):
-            texts += [str(printed("table04")["rows"][setting][2])]
+            texts += [str(part("dad", "table04")["rows"][setting][2])]
             texts += [None, str(f1)] if setting in RESPONSES else [str(f1), None]
             texts += [str(claims)]
         paper.append(row(PAPER + name, *texts))
@@ -338,7 +350,7 @@ def table_4(lines: Lines) -> Sheet:
         Heading("evidence", figures=False),
     )
     sets = {setting.run.data_set: setting for by_setting in lines.values() for setting in by_setting.values()}
-    table = printed("table04")
+    table = part("dad", "table04")
     body = [row(name, *table["rows"][setting.name][:2], *_sizes(setting)) for name, setting in sorted(sets.items())]
     paper = [
         row(PAPER + name, granularity, atomicity, str(size), None, None, None, source)

@@ -22,5 +22,4 @@ ADDS = Additions(
     ),
     data_sets=("vista_lab.dialogues.questions:data_sets",),
     forms="vista_lab.dialogues",
-    printed={"KnowMT-Bench": "vista_lab.dialogues.printed:check_all"},
 )

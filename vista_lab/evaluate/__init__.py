@@ -19,5 +19,4 @@ ADDS = Additions(
     ),
     pages=("vista_lab.evaluate.page:PAGE",),
     tables={"vista": "vista_lab.evaluate.vista.tables:TABLES", "sets": "vista_lab.evaluate.published:TABLES"},
-    printed={"": "vista_lab.evaluate.vista.checks:check_all"},
 )

@@ -322,6 +322,7 @@ async def _start(
 
 async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings, max_cost: float | None) -> SystemInfo:
     """Builds the system once for its settings, and prints an estimate of the calls and costs of a model."""
+    from vista_lab.cli.long_runs import tell_estimate
     from vista_lab.evaluate.estimating import estimate
     from vista_lab.runs.folder import count_reports
     from vista_lab.runs.loop import prepare, wanted_turns
@@ -342,15 +343,13 @@ async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings
         typer.echo("no estimate: how often this system asks a model is not known", err=True)
     if usage is None or not usage.calls or left <= 0:
         return info
+    from vista_lab.runs.asking import GenerationEstimate  # it imports the model judge, which is asked
+
     share = left / usage.turns
-    cost = "at a price that is not known" if usage.cost is None else f"about ${usage.cost * share:,.2f}"
-    tokens = f"{usage.input_tokens * share:,.0f} input and {usage.output_tokens * share:,.0f} output tokens"
-    typer.echo(
-        f"estimate for {left:,} turns: {usage.calls * share:,.0f} calls, {tokens}, {cost} ({usage.sampled} turns rehearsed)",
-        err=True,
-    )
-    if usage.cost is not None and max_cost is not None and usage.cost * share > max_cost:
-        typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
+    calls, asked, answered = (round(n * share) for n in (usage.calls, usage.input_tokens, usage.output_tokens))
+    cost = None if usage.cost is None else usage.cost * share
+    estimated = GenerationEstimate(calls, asked, answered, cost)
+    tell_estimate(f"{left:,} turns", estimated, max_cost, f" ({usage.sampled} turns rehearsed)")
     return info
 
 

@@ -25,10 +25,13 @@ from vista_guard.errors import ConfigError
 from vista_lab.logs.readers import names
 
 if TYPE_CHECKING:
+    from asyncio import Event
     from collections.abc import Iterator
 
     from vista_guard.guard import Guard
+    from vista_lab.cli.long_runs import ReplayProgress
     from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
+    from vista_lab.logs.notes import ReadingNotes
     from vista_lab.metrics.labels import ReplaySummary
     from vista_lab.policies.against import Against
 
@@ -215,11 +218,12 @@ def _guard(
 def _policy(name: str) -> dict[str, Any]:
     """Settings of the guard's policy: a preset with the settings' overrides, a file's, or empty for the settings' own."""
     from vista_guard.policy.label_policy import PRESETS
-    from vista_guard.settings.sources import Settings
-    from vista_lab.policies.named import SETTINGS, named_policy
 
     if name in PRESETS:
         return {"policy": name}
+    from vista_guard.settings.sources import Settings
+    from vista_lab.policies.named import SETTINGS, named_policy
+
     policy = named_policy(name, Settings.load())
     if name == SETTINGS:
         return {}
@@ -248,19 +252,13 @@ def run(
     Returns:
         The exit code.
     """
-    import asyncio
-
-    from rich.console import Console
-
-    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
+    from vista_lab.cli.long_runs import run_judging, stopped_code
     from vista_lab.logs.formats import named, open_entries
     from vista_lab.logs.notes import ReadingNotes
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.runs.replaying import replay
-    from vista_lab.tables.terminal import summary_table
 
-    chosen = None if log_format == "auto" else named(log_format)
-    opened = open_entries(log, chosen, columns, answer)
+    opened = open_entries(log, None if log_format == "auto" else named(log_format), columns, answer)
     notes = ReadingNotes()
     entries: Iterator[LoggedConversation | BrokenEntry] = notes.listening(islice(opened.entries, limit))
     if against is not None:
@@ -268,45 +266,40 @@ def run(
         entries = against.heard.listening(entries)
     for line in opened.hints:
         typer.echo(line, err=True)
-    total = opened.total if limit is None else min(opened.total, limit)
-    stopped: list[int] = []
 
-    async def replay_and_close() -> ReplaySummary:
-        stop = asyncio.Event()
+    async def judge(progress: ReplayProgress, stop: Event) -> ReplaySummary:
         try:
-            with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
-                return await replay(
-                    guard,
-                    entries,
-                    out,
-                    claims=ClaimsMode(claims),
-                    concurrency=concurrency,
-                    on_progress=progress.update,
-                    stop=stop,
-                )
+            mode, told = ClaimsMode(claims), progress.update
+            return await replay(guard, entries, out, claims=mode, concurrency=concurrency, on_progress=told, stop=stop)
         finally:
             await guard.aclose()
 
-    summary = asyncio.run(replay_and_close())
-    judged_by = (
-        "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
-    )
-    Console(highlight=False).print(summary_table(summary, judged_by))
-    for line in notes.labels_told():
-        typer.echo(visible(line))
-    for line in notes.told():
-        typer.echo(visible(line), err=True)
-    tell_unchecked(summary, out)
+    summary, stopped = run_judging(opened.total if limit is None else min(opened.total, limit), judge)
+    _tell(summary, notes, out, compared=against is not None)
     code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
     if code is not None:
         return code
     if against is not None:
         against.show(out)
     if not notes.turns:
-        typer.echo(
-            f"{visible(str(log))} has no assistant turn to judge; docs/replay.md has an example of each format",
-            err=True,
-        )
+        why = "has no assistant turn to judge; docs/replay.md has an example of each format"
+        typer.echo(f"{visible(str(log))} {why}", err=True)
     if summary.broken or not notes.turns:
         return WRONG_INPUT
     return FAILED if summary.judged_nothing else 0
+
+
+def _tell(summary: ReplaySummary, notes: ReadingNotes, out: Path, *, compared: bool) -> None:
+    """Prints the summary, and what was read of the log and left unchecked."""
+    from rich.console import Console
+
+    from vista_lab.cli.long_runs import tell_unchecked
+    from vista_lab.tables.terminal import summary_table
+
+    judged_by = "replay: decisions of the policy monitor, which judged; yours are below" if compared else "replay"
+    Console(highlight=False).print(summary_table(summary, judged_by))
+    for line in notes.labels_told():
+        typer.echo(visible(line))
+    for line in notes.told():
+        typer.echo(visible(line), err=True)
+    tell_unchecked(summary, out)

@@ -99,9 +99,7 @@ def read_log(
         InputError: the file as a whole cannot be read, or its format is unknown.
         ConfigError: `columns` is given with a format other than csv, or the library for Parquet is missing.
     """
-    taken: set[str] = set()
-    for entry in _entries(path, log_format, columns, answer):
-        yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
+    return _read(values(path), path, log_format, columns, answer)
 
 
 def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
@@ -130,12 +128,13 @@ def open_entries(
     columns: Columns | None = None,
     answer: Preference = "chosen",
 ) -> OpenedLog:
-    """Opens a log, whose entries are as of `read_log`. It is parsed once; a long one is also counted before.
+    """Opens a log, whose entries are as of `read_log`. It is read once; a long one is also counted before.
 
     Raises:
         InputError, ConfigError: as `read_log`.
     """
-    entries = read_log(path, log_format, columns, answer)
+    raw: list[object] = []
+    entries = _read(_noting(values(path), raw), path, log_format, columns, answer)
     first = list(islice(entries, FIRST))
     rest: Entries = entries
     if len(first) < FIRST:
@@ -146,7 +145,7 @@ def open_entries(
         total, rest = len(first) + len(held), iter(held)
     else:
         total = count(path, log_format, columns)
-    return OpenedLog(total, chain(first, rest), evidence_seen(path, first))
+    return OpenedLog(total, chain(first, rest), evidence_seen(first, raw))
 
 
 LONG_PROMPT = 200
@@ -154,15 +153,22 @@ LONG_PROMPT = 200
 _EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
 
 
-def evidence_seen(path: Path, entries: Iterable[LoggedConversation | BrokenEntry]) -> list[str]:
-    """Hints for the user about turns without evidence, and about unread fields that may hold it; often empty."""
+def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Iterator[LogValue | BrokenEntry]:
+    """The values, the first of which are also added to `raw`."""
+    for value in found:
+        if isinstance(value, LogValue) and len(raw) < FIRST:
+            raw.append(value.content)
+        yield value
+
+
+def evidence_seen(entries: Iterable[LoggedConversation | BrokenEntry], raw: Iterable[object]) -> list[str]:
+    """Hints for the user about turns without evidence, and about fields of the raw values that may hold it; often empty."""
     talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
     turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
     bare = sum(not turn.documents for turn in turns)
     if not bare:
         return []
     known = "\n".join({document.text for turn in turns for document in turn.documents})
-    raw = (value.content for value in islice(values(path), FIRST) if isinstance(value, LogValue))
     fields = {name for content in raw for name, text in _texts(content) if text[:LONG_PROMPT] not in known}
     prompts = any(len(turn.text) > LONG_PROMPT for talk in talks for turn in talk.turns if turn.role is Role.SYSTEM)
     seen = [*sorted(fields)[:5], *(["system messages without a <context> block"] if prompts else [])]
@@ -197,8 +203,27 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None, answer: Preference) -> Entries:
-    items = values(path) if answer == "chosen" else (_rejected(value, path) for value in values(path))
+def _read(
+    items: Iterator[LogValue | BrokenEntry],
+    path: Path,
+    log_format: LogFormat | Parse | None,
+    columns: Columns | None,
+    answer: Preference,
+) -> Entries:
+    taken: set[str] = set()
+    for entry in _entries(items, path, log_format, columns, answer):
+        yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
+
+
+def _entries(
+    items: Iterator[LogValue | BrokenEntry],
+    path: Path,
+    log_format: LogFormat | Parse | None,
+    columns: Columns | None,
+    answer: Preference,
+) -> Entries:
+    if answer != "chosen":
+        items = (_rejected(value, path) for value in items)
     if columns is not None:
         if log_format not in (None, tables.FORMAT):
             raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")

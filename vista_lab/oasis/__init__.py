@@ -38,7 +38,6 @@ ADDS = Additions(
     data_sets=("vista_lab.oasis.sets:data_sets",),
     forms="vista_lab.oasis",
     tables={"oasis": "vista_lab.oasis.tables:TABLES"},
-    printed={"LLM-OASIS": "vista_lab.oasis.printed:check_all"},
 )
 
 _HOMES = {

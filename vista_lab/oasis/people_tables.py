@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vista_lab.metrics.intervals import Share
 from vista_lab.oasis.people import GoldSet, LineFigures, OasisResults
-from vista_lab.oasis.printed import printed
+from vista_lab.papers import part
 from vista_lab.tables.overview import in_brackets
 from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
@@ -28,15 +28,15 @@ def table_3(results: OasisResults) -> Sheet:
         ("shared", "κ", "rows"),
         ("paper", "accuracy, %", "κ"),
     )
-    sizes = ", ".join(f"{n:,}" for n in printed("table03")["sizes"])
+    sizes = ", ".join(f"{n:,}" for n in part("oasis", "table03")["sizes"])
     unit = f"The paper's unit is not stated: its accuracies are whole numbers of none of {sizes}."
     notes = (UNIT, unit, *results.notes)
     rows = tuple(map(_line, results.lines))
-    return Sheet("table-3", f"Table 3. {printed('table03')['title']}", heads, rows, notes)
+    return Sheet("table-3", f"Table 3. {part('oasis', 'table03')['title']}", heads, rows, notes)
 
 
 def _line(figures: LineFigures) -> Row:
-    paper = printed("table03")["rows"].get(figures.line.printed)
+    paper = part("oasis", "table03")["rows"].get(figures.line.printed)
     return row(
         figures.line.title,
         f"{figures.rows.n:,}",

@@ -18,7 +18,7 @@ from vista_guard.errors import InputError
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT
-from vista_lab.oasis.printed import printed
+from vista_lab.papers import part
 from vista_lab.tables.output import Filled, PaperTables, Picture
 from vista_lab.tables.overview import in_brackets, overview
 from vista_lab.tables.pictures import draw as draw_runs
@@ -131,14 +131,18 @@ def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
         if without is not None and with_evidence is not None:
             gains.append(_gain(place[2], without, with_evidence))
     columns = headings(("data set", "system", "model"), "n", "coverage", "params", ("B-Acc.", "w/o ext.", "w/ ext."))
-    released = f"{printed('released')['task_1']:,}"
+    released = f"{part('oasis', 'released')['task_1']:,}"
     paper = [
         row("LLM-OASIS gold", _system(model), PAPER + model, released, None, params, None if without == "-" else without,
             with_evidence)
-        for model, (params, without, with_evidence) in printed("table04")["rows"].items()
+        for model, (params, without, with_evidence) in part("oasis", "table04")["rows"].items()
     ]  # fmt: skip
     notes = (DRAWN, *gains, _sizes(), *notes_of(fitting))
-    return [Sheet("oasis-table-4", f"Table 4. {printed('table04')['title']}", columns, tuple(rows), notes).below(paper)]
+    return [
+        Sheet("oasis-table-4", f"Table 4. {part('oasis', 'table04')['title']}", columns, tuple(rows), notes).below(
+            paper
+        )
+    ]
 
 
 def _by_model(runs: Sequence[RunMeasures], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[RunMeasures]]:
@@ -163,28 +167,32 @@ def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
         row(run.data_set, run.system, names[run.name], _n(run), _coverage(run), None, _balanced(run)) for run in fitting
     ]
     columns = headings(("data set", "system", "model"), "n", "coverage", "params", "B-Acc.")
-    released = f"{printed('released')['task_2']:,}"
+    released = f"{part('oasis', 'released')['task_2']:,}"
     paper = [
         row("LLM-OASIS gold", _system(model), PAPER + model, released, None, params, str(accuracy))
-        for model, (params, accuracy) in printed("table05")["rows"].items()
+        for model, (params, accuracy) in part("oasis", "table05")["rows"].items()
     ]
     notes = (DRAWN, _sizes(), *notes_of(fitting))
-    return [Sheet("oasis-table-5", f"Table 5. {printed('table05')['title']}", columns, tuple(rows), notes).below(paper)]
+    return [
+        Sheet("oasis-table-5", f"Table 5. {part('oasis', 'table05')['title']}", columns, tuple(rows), notes).below(
+            paper
+        )
+    ]
 
 
 def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
     """Recall at 30, and Figure 2 as a table."""
     if not scores:
         return []
-    k = printed("table08")["k"]
+    k = part("oasis", "table08")["k"]
     rows = [row(score.embedder, f"{score.claims:,}", decimals(score.at(k))) for score in scores]
-    paper = [row(PAPER + model, None, str(recall)) for model, recall in printed("table08")["rows"].items()]
+    paper = [row(PAPER + model, None, str(recall)) for model, recall in part("oasis", "table08")["rows"].items()]
     heads = headings(["retriever"], "claims", f"R@{k}")
     note = (
-        f"The paper searches {printed('text')['corpus_millions']} million passages; fewer passages are easier. Its number of "
-        "claims is not printed."
+        f"The paper searches {part('oasis', 'text')['corpus_millions']} million passages; fewer passages are easier. Its "
+        "number of claims is not printed."
     )
-    title = f"Table 8. {printed('table08')['title']}"
+    title = f"Table 8. {part('oasis', 'table08')['title']}"
     curve = tuple(row(score.embedder, *(decimals(score.at(at)) for at in KS)) for score in scores)
     curves = headings(["retriever"], *(f"R@{at}" for at in KS))
     remark = "The paper prints no figures of its curve but R@30."
@@ -213,7 +221,7 @@ def _system(model: str) -> str:
 
 
 def _sizes() -> str:
-    released = printed("released")
+    released = part("oasis", "released")
     return (
         f"The paper's rows: {released['task_1']:,} texts and {released['task_2']:,} claims were released, without labels; how "
         "many it scored is not printed."

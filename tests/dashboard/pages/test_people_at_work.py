@@ -21,8 +21,7 @@ from vista_guard.stores.reports import Database
 from vista_guard.stores.reviewed import Op
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.types import Label
-from vista_lab.annotate.annotations import Annotations, Condition
-from vista_lab.annotate.batches import FormBatches
+from vista_lab.annotate.batches import Batches, Condition, answers_by_annotator, discussed
 from vista_lab.annotate.forms import Answers, Item, Part, load_form
 from vista_lab.metrics.agreement import Method
 
@@ -140,22 +139,18 @@ def test_two_people_annotate_by_keyboard_and_settle_what_they_disagree_on(
     page.get_by_role("button", name="Settle this turn").click()
     expect(page.get_by_text("All settled")).to_be_visible()
 
-    annotations = Annotations(office[1])
-    harbour, plain = annotations.complete(BATCH)
+    batches = Batches(office[1])
+    harbour, plain = batches.complete(BATCH)
     assert harbour.report_id == HARBOUR
-    ours, theirs = harbour.annotations
-    assert [(one.annotator, one.condition) for one in harbour.annotations] == [
-        ("ada", "blind"),
-        ("ben", Condition.BLIND),
-    ]
-    assert [claim.op for claim in ours.claims] == [Op.CONFIRM, Op.CONFIRM, Op.CONFIRM, Op.ADD]
-    assert theirs.claims[1].text == "The lighthouse is 31 metres tall. Indeed."
+    assert [(one.annotator, one.condition) for one in harbour.drafts] == [("ada", "blind"), ("ben", Condition.BLIND)]
+    assert [claim.op for claim in harbour.claims["ada"]] == [Op.CONFIRM, Op.CONFIRM, Op.CONFIRM, Op.ADD]
+    assert harbour.claims["ben"][1].text == "The lighthouse is 31 metres tall. Indeed."
     assert harbour.consensus is not None
     assert plain.consensus is not None
     assert (harbour.consensus.method, harbour.consensus.by) == (Method.DISCUSSION, "ada")
     assert [one.label for one in harbour.consensus.claims] == [Label.VERIFIED, Label.VERIFIED, Label.LACKING_EVIDENCE]
     assert (plain.consensus.method, plain.consensus.by) == (Method.UNANIMOUS, "agreement")
-    annotations.close()
+    batches.close()
 
 
 def test_the_judges_labels_are_shown_to_who_asks_and_that_is_kept(office: tuple[Served, str], person: Any) -> None:
@@ -166,10 +161,10 @@ def test_the_judges_labels_are_shown_to_who_asks_and_that_is_kept(office: tuple[
     page.get_by_role("button", name="Show the judge's labels").click()
     expect(page.get_by_text("judge: ✗ contradicted")).to_be_visible()
     expect(page.get_by_text("this is kept with your work")).to_be_visible()
-    annotations = Annotations(office[1])
-    task = annotations.tasks(f"odd {SCRIPT}", "eve")[0]
-    assert annotations.start(task.id, "eve").condition is Condition.SUGGESTIONS
-    annotations.close()
+    batches = Batches(office[1])
+    task = batches.tasks(f"odd {SCRIPT}", "eve")[0]
+    assert batches.start(task.id, "eve").condition is Condition.SUGGESTIONS
+    batches.close()
 
 
 def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
@@ -177,10 +172,10 @@ def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
     page.get_by_label("Name", exact=True).fill("made here")
     page.get_by_role("button", name="Make the batch").click()
     expect(page.get_by_text("Turn 1 of")).to_be_visible()
-    annotations = Annotations(office[1])
-    made = next(one for one in annotations.batches() if one.name == "made here")
-    assert made.tasks == 5  # one of six has no known draft
-    annotations.close()
+    batches = Batches(office[1])
+    made = next(one for one in batches.all() if one.name == "made here")
+    assert made.items == 5  # one of six has no known draft
+    batches.close()
 
 
 def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], person: Any) -> None:
@@ -294,7 +289,7 @@ def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], p
     form = load_form("desiderata")
     claims = (Part("c1", {"text": f"Ada wrote notes. {HOSTILE}"}), Part("c2", {"text": "They were long."}))
     item = Item("s1", {"question": "Who was Ada?", "sentence": "Ada wrote long notes."}, claims, "s1")
-    batches = FormBatches(Database(office[1]))
+    batches = Batches(Database(office[1]))
     name = f"forms-{uuid4().hex[:8]}"  # a page that came too late is tried once more, in the same office
     batches.create(name, form, [item], wanted=2, who="owner", about="one sentence")
     for who, clear in (("ada", "1"), ("ben", "0")):
@@ -319,8 +314,9 @@ def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], p
     page.get_by_role("option", name="0").click()
     page.get_by_role("button", name="Settle this document").click()
     expect(page.get_by_text("All settled")).to_be_visible()
-    assert batches.settled(name) == {("s1", "c1", "clarity"): "0"}
-    _, answers = batches.answers(name)
+    tasks = batches.complete(name)
+    assert discussed(tasks) == {("s1", "c1", "clarity"): "0"}
+    answers = answers_by_annotator(tasks)
     ones = {"verifiability": "1", "faithfulness": "1", "clarity": "1"}
     assert answers["ada"]["s1"] == Answers(
         {"coverage": "1", "uniqueness": "1", "notes": "fine"}, {"c1": ones, "c2": ones}
@@ -337,7 +333,7 @@ def test_a_generated_set_is_marked_on_the_page_and_counted(
     words = ["oasis", "sheets", str(tmp_path), "--annotators", "ada,ben", "--part", "all", "--sample", "2"]
     done = CliRunner().invoke(app, [*words, "--shared", "1", "--batch", batch, "--reports", office[1]])
     assert done.exit_code == 0, done.stderr
-    batches = FormBatches(Database(office[1]))
+    batches = Batches(Database(office[1]))
     items = {who: [task.item.id for task in batches.tasks(f"{batch}-extraction", who)] for who in ("ada", "ben", "eve")}
     assert [len(own) for own in items.values()] == [2, 2, 0]
     (shared,) = set(items["ada"]) & set(items["ben"])

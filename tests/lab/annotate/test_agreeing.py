@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab.annotate.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
 from tests.raising import raises
+from training.papers.checks import agrees
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviewed import ConsensusClaim, Op
@@ -29,7 +30,7 @@ from vista_lab.annotate.agreeing import (
     read_discussed_claims,
     settle,
 )
-from vista_lab.annotate.annotations import Annotations
+from vista_lab.annotate.batches import Batches
 from vista_lab.annotate.consensus import Category, transitions
 from vista_lab.annotate.database import import_sheets, take
 from vista_lab.annotate.results import Results
@@ -37,7 +38,7 @@ from vista_lab.annotate.sheets import FilledSheet, content, read_sheets
 from vista_lab.annotate.study import StudyData
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
-from vista_lab.papers.printed import agrees, table
+from vista_lab.papers import table
 
 TOWER, FERRY = ("c002.t1", "t1.c1"), ("c003.t1", "t1.c1")
 
@@ -283,10 +284,10 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     assert import_sheets(database, "again", sheets, material).reports == 0
     found = take(database, "pilot", material)
     assert [(one.id, one.talk, one.by) for one in found.turns] == [(one.id, one.talk, one.by) for one in turns]
-    annotations = Annotations(database)
-    open_task = next(one for one in annotations.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
+    batches = Batches(database)
+    open_task = next(one for one in batches.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
     answer = ConsensusClaim(text="It is unknown.", label=Label.ABSTENTION)
-    annotations.settle(open_task.id, [answer], method=Method.DISCUSSION, who="ada")
+    batches.settle(open_task.id, [answer], who="ada")
     every = take(database, "pilot", material).settled
     # What leaves nothing to discuss was settled when it came in.
     assert {name: one.claims for name, one in every.items() if name != "c003.t1"} == {
@@ -309,7 +310,7 @@ def test_nothing_of_an_import_stays_where_something_is_wrong(
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]
     with pytest.raises(InputError):
         import_sheets(database, "pilot", wrong, material)
-    assert Annotations(database).batches() == ()
+    assert Batches(database).all() == ()
     assert ReportReader(database).many([report.id for report in material.reports.values()]) == {}
     with pytest.raises(InputError):
         import_sheets(database, "pilot", sheets, replace(material, reports={}))

@@ -16,11 +16,11 @@ from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
 from tests.lab.annotate.work import fill
+from tests.lab.annotate.work import works as works_of
 from tests.raising import raises
 from vista_guard.errors import InputError
 from vista_guard.stores.reviewed import Op
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
-from vista_lab.annotate.agreeing import Work, work_of
 from vista_lab.annotate.sheets import content, form_table, read_sheets
 from vista_lab.annotate.study import Sampling, StudyData, draw
 from vista_lab.logs.source import LoggedConversation
@@ -79,11 +79,11 @@ def lamps(folder: Path) -> StudyData:
     return material
 
 
-def works(path: Path, material: StudyData) -> dict[str, Work]:
+def works(path: Path, material: StudyData) -> dict[str, tuple[tuple[AnnotatedClaim, ...], str]]:
     """What ada's sheet has of each turn; nothing is open."""
     (found,) = read_sheets([path], material.study.form, material.items)
     assert (found.annotator, found.open) == ("ada", 0)
-    return {name: work_of(answers, material.turns[name], material) for name, answers in found.answers.items()}
+    return works_of(found, material)
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["Linux", "Windows"])
@@ -109,7 +109,7 @@ def test_what_calc_saved_is_read_as_it_was_written(tmp_path: Path, name: str, en
     material = lamps(tmp_path)
     path = tmp_path / f"ada{Path(name).suffix}"
     path.write_bytes(content)
-    assert works(path, material) == {"c001.t1": Work(WORK, NOTES)}
+    assert works(path, material) == {"c001.t1": (WORK, NOTES)}
 
 
 def test_cells_that_excel_leaves_out_at_the_end_of_rows_are_empty(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_cells_that_excel_leaves_out_at_the_end_of_rows_are_empty(tmp_path: Path
     lines = [line.rstrip(b"\t") for line in (SAVED / "tabs.tsv").read_bytes().split(b"\n")]
     assert lines[-2] == b"c001.t1\tnew 3"
     path.write_bytes(b"\r\n".join(lines))
-    assert works(path, material) == {"c001.t1": Work(WORK, NOTES)}
+    assert works(path, material) == {"c001.t1": (WORK, NOTES)}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def annotated(folder: Path) -> tuple[Path, StudyData]:
 
 def test_a_workbook_comes_back_as_it_was_written(tmp_path: Path) -> None:
     path, material = annotated(tmp_path)
-    assert works(path, material) == {"c001.t1": Work(WORK, NOTES)}
+    assert works(path, material) == {"c001.t1": (WORK, NOTES)}
 
 
 def test_a_workbook_guides_whoever_fills_it_in(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_a_spreadsheet_made_of_typed_values(tmp_path: Path) -> None:
     place = next(cell.column for cell in sheet[1] if cell.value == "new_text")
     sheet.cell(len(CLAIMS) + 3, place).value = 1850
     book.save(path)
-    assert works(path, material)["c001.t1"].claims[-1].text == "1850"
+    assert works(path, material)["c001.t1"][0][-1].text == "1850"
     sheet.cell(len(CLAIMS) + 3, place).value = datetime(2026, 3, 4)
     book.save(path)
     with raises(InputError, len(CLAIMS) + 3, "new_text", "2026-03-04"):
@@ -239,4 +239,4 @@ def test_through_calc_itself(tmp_path: Path) -> None:
     )  # fmt: skip
     saved = tmp_path / "saved" / "ada.xlsx"
     assert saved.is_file(), done.stdout + done.stderr
-    assert works(saved, material) == {"c001.t1": Work(WORK, NOTES)}
+    assert works(saved, material) == {"c001.t1": (WORK, NOTES)}

@@ -22,7 +22,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reports import Database
 from vista_guard.types import Label
 from vista_lab.annotate.agreement import Case, FormResults, measure
-from vista_lab.annotate.batches import FormBatches
+from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
 from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, load_form
 from vista_lab.annotate.sheets import content, form_table, read_sheets
 from vista_lab.annotate.study import load, read_items
@@ -332,8 +332,8 @@ def test_of_two_values_and_three_annotators_pairs_tell_how_often_all_agree(rows:
 
 
 @pytest.fixture
-def batches(tmp_path: Path) -> FormBatches:
-    return FormBatches(Database(f"sqlite:///{tmp_path / 'forms.sqlite'}"))
+def batches(tmp_path: Path) -> Batches:
+    return Batches(Database(f"sqlite:///{tmp_path / 'forms.sqlite'}"))
 
 
 def rating() -> tuple[Form, list[Item]]:
@@ -344,38 +344,42 @@ def rating() -> tuple[Form, list[Item]]:
     return form, [Item(f"i{n}", {"text": f"Text {n}"}, (), f"i{n}") for n in range(2)]
 
 
-def test_a_batch_is_marked_submitted_and_settled(batches: FormBatches) -> None:
+def test_a_batch_is_marked_submitted_and_settled(batches: Batches) -> None:
     form, items = rating()
-    assert batches.all() == []
+    assert batches.all() == ()
     assert batches.create("pilot", form, items, wanted=2, who="ada", about="two texts") == 2
     with raises(InputError, "pilot"):
         batches.create("pilot", form, items, wanted=2, who="ada", about="")
     done = {"ada": Answers({"score": 3.0, "verdict": "v"}, {}), "ben": Answers({"score": 5.0, "verdict": "x"}, {})}
     for who, answers in done.items():
-        begun = batches.start("pilot", 0, who)
+        begun = batches.start(batches.tasks("pilot", who)[0].id, who)
         kept = batches.save(begun, Answers({"score": 2.0}, {}))
         with raises(InputError, "verdict"):
             batches.save(kept, Answers({"score": 2.0}, {}), submit=True)
         assert batches.save(kept, answers, seconds=4, submit=True).submitted
         with raises(InputError, who):
             batches.save(kept, answers)
-    assert batches.answers("pilot") == (items[:1], {who: {"i0": one} for who, one in done.items()})
+    (complete,) = batches.complete("pilot")
+    assert complete.item == items[0]
+    assert answers_by_annotator([complete]) == {who: {"i0": one} for who, one in done.items()}
     with raises(InputError, "2"):
-        batches.save(batches.start("pilot", 0, "cleo"), Answers({}, {}))
+        batches.start(complete.id, "cleo")
     assert [task.mine for task in batches.tasks("pilot", "cleo")] == ["full", "free"]
     (found,) = batches.all()
-    assert (found.form, found.items, found.complete) == (form, 2, 1)
-    results = FormResults(form, items[:1], batches.answers("pilot")[1], ["about"], {})
+    assert (found.form, found.items, found.complete, found.settled) == (form, 2, 1, 0)
+    results = FormResults(form, items[:1], answers_by_annotator([complete]), ["about"], {})
     assert [(one.mark, one.value, one.open) for one in results.settled] == [
         ("score", 4.0, False),
         ("verdict", None, True),
     ]
-    batches.settle("pilot", {("i0", "", "verdict"): "x"}, who="ada")
-    assert batches.settled("pilot") == {("i0", "", "verdict"): "x"}
+    for value in ("v", "x"):
+        batches.settle(complete.id, marks={("", "verdict"): value}, who="ada")
+    assert discussed(batches.complete("pilot")) == {("i0", "", "verdict"): "x"}
     batches.remove("pilot")
-    assert batches.all() == []
+    assert not batches.all()
+    assert not batches.tasks("pilot", "ada")
     with raises(InputError, "pilot"):
-        batches.tasks("pilot", "ada")
+        batches.remove("pilot")
 
 
 def test_sheets_of_a_form_become_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,7 +392,7 @@ def test_sheets_of_a_form_become_a_batch(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(f"annotations import --study sheets --batch open {where}")[0] == 0
     code, out, err = run(f"agree --batch done {where} --json")
     assert (code, json.loads(out)["marks"]["clarity"]["percent"]) == (0, 1.0), err
-    batches = FormBatches(Database("sqlite:///forms.sqlite"))
+    batches = Batches(Database("sqlite:///forms.sqlite"))
     assert {one.name: (one.items, one.complete, one.wanted) for one in batches.all()} == {
         "done": (2, 2, 2),
         "open": (2, 0, 2),

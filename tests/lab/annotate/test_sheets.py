@@ -12,12 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.lab.annotate.work import ABSTENTION, CONTRADICTED, LACKING, SCOPE, Change, V, fill, judged, source, study
+from tests.lab.annotate.work import (
+    ABSTENTION,
+    CONTRADICTED,
+    LACKING,
+    SCOPE,
+    Change,
+    V,
+    fill,
+    judged,
+    source,
+    study,
+    works,
+)
 from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviewed import Op
 from vista_guard.types import Label
-from vista_lab.annotate.agreeing import Work, work_of
 from vista_lab.annotate.sheets import FilledSheet, Table, content, form_table, read_sheets, too_long
 from vista_lab.annotate.study import Sampling, StudyData, draw, load
 from vista_lab.metrics.agreement import AnnotatedClaim
@@ -59,10 +70,6 @@ def read(path: Path, data: StudyData) -> FilledSheet:
     return found
 
 
-def works(found: FilledSheet, data: StudyData) -> dict[str, Work]:
-    return {name: work_of(answers, data.turns[name], data) for name, answers in found.answers.items()}
-
-
 def test_a_sheet_has_what_is_to_be_read_and_no_label(tmp_path: Path) -> None:
     material = study(tmp_path)
     text = form(material)
@@ -102,7 +109,7 @@ def test_whatever_saved_it_the_same_is_read(tmp_path: Path, saved: str) -> None:
     found = read(fill(tmp_path / f"ada{suffix}", WORK, then=SAVED.get(saved)), data)
     assert (found.annotator, found.open) == ("ada", 0)
     done = works(found, data)
-    assert done["c001.t1"] == Work(
+    assert done["c001.t1"] == (
         (
             AnnotatedClaim(text="The pier opened in 1911.", label=V, source_claim_id="t1.c1"),
             AnnotatedClaim(text="The assistant loves it.", op=Op.DELETE, source_claim_id="t1.c2"),
@@ -111,8 +118,8 @@ def test_whatever_saved_it_the_same_is_read(tmp_path: Path, saved: str) -> None:
         "new 2: two\nlines; and a ;",
     )
     edited = AnnotatedClaim(text="The pier is long.", op=Op.EDIT, label=LACKING, source_claim_id="t3.c1")
-    assert done["c001.t3"] == Work((edited,))
-    assert done["c002.t1"].notes == "hard"
+    assert done["c001.t3"] == ((edited,), "")
+    assert done["c002.t1"][1] == "hard"
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".tsv"])

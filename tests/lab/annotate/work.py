@@ -24,9 +24,11 @@ from vista_guard.types import (
     Turn,
     TurnReport,
 )
-from vista_lab.annotate.sheets import content, form_table
+from vista_lab.annotate.agreeing import claims_of, notes_of
+from vista_lab.annotate.sheets import FilledSheet, content, form_table
 from vista_lab.annotate.study import JudgedRun, Sampling, StudyData, draw, save
 from vista_lab.logs.source import LoggedConversation, TurnGold
+from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.runs.plan import Source
 
 V, SCOPE, CONTRADICTED, LACKING, ABSTENTION = Label
@@ -64,6 +66,15 @@ def judged(name: str = "harbour") -> JudgedRun:
         for place, (text, _, claims) in enumerate(turns)
     }
     return JudgedRun("run", reports, name, {f"{name}.json": "ab" * 32})
+
+
+def works(found: FilledSheet, data: StudyData) -> dict[str, tuple[tuple[AnnotatedClaim, ...], str]]:
+    """The claims and notes of a filled sheet, by turn."""
+    items, form = {item.id: item for item in data.items}, data.study.form
+    return {
+        name: (claims_of(answers, items[name], form), notes_of(answers, form))
+        for name, answers in found.answers.items()
+    }
 
 
 def study(folder: Path, *, run: bool = True, suffix: str = ".tsv", **wish: object) -> StudyData:

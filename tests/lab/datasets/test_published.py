@@ -12,6 +12,7 @@ import pytest
 
 from tests.lab.datasets import benchmarks, rows
 from tests.lab.datasets.benchmarks import FOREIGN, TRUE
+from training.papers.checks import agrees
 from vista_guard.errors import InputError
 from vista_guard.testing import assistant, user
 from vista_guard.types import Label, Span
@@ -19,7 +20,6 @@ from vista_lab.datasets.opening import DataFolder, survey
 from vista_lab.datasets.published.describing import find_published, published
 from vista_lab.datasets.registry import find, open_dataset
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, PlaceGold, TurnGold
-from vista_lab.papers.printed import agrees
 
 
 def read(folder: Path, name: str) -> tuple[list[LoggedConversation], list[str]]:

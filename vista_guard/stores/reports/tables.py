@@ -242,21 +242,12 @@ EVENTS = sql.Table(
 )
 sql.Index("vista_guard_review_events_report", EVENTS.c.report, EVENTS.c.id)
 
-CONSENSUS = sql.Table(
-    "vista_guard_consensus",
-    METADATA,
-    sql.Column("task", _BIG, primary_key=True, autoincrement=False),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("claims", sql.Text, nullable=False),  # `ConsensusClaim`s as JSON
-    sql.Column("method", sql.String(12), nullable=False),
-    sql.Column("settled_by", sql.Text, nullable=False),
-    sql.Column("settled_at", _TIME, nullable=False),
-)
-sql.Index("vista_guard_consensus_report", CONSENSUS.c.report)
-
-PEOPLE_ON_A_REPORT = tuple((table, table.c.report) for table in (REVIEWS, EVENTS, CONSENSUS))
+PEOPLE_ON_A_REPORT = tuple((table, table.c.report) for table in (REVIEWS, EVENTS))
 """Tables of people's work on a report, with the same column."""
 
 PREFIX = "vista_guard_"
 """Begins the names of these tables, and of those that other packages add: deleting a report deletes their rows with its number in
 a column `report`."""
+
+CONSENSUS = sql.table("vista_guard_annotation_consensus", *map(sql.column, ("item", "report", "claims")))
+"""Claims that annotators agreed on, as JSON: a table that the package with their pages adds, once there is a batch."""

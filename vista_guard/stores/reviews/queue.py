@@ -213,9 +213,14 @@ class Reviews:
     def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
         """Returns the claims that annotators agreed on, by report id; those of the oldest batch of several."""
         query = sql.select(TURNS.c.report_id, CONSENSUS.c.claims).join(TURNS, TURNS.c.id == CONSENSUS.c.report)
-        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.task.desc())
-        rows = self._rows(query)
-        return {report_id: SETTLED_CLAIMS.validate_json(claims) for report_id, claims in rows}
+        query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.item.desc())
+
+        def read(connection: sql.Connection) -> Mapping[str, tuple[ConsensusClaim, ...]]:
+            there = sql.inspect(connection).has_table(CONSENSUS.name)
+            rows = connection.execute(query) if there else ()
+            return {report_id: SETTLED_CLAIMS.validate_json(claims) for report_id, claims in rows}
+
+        return self._database.run("read the consensus", read)
 
     def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
         """Reserves the turn for one reviewer. Reserving again extends the time.

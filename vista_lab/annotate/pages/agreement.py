@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import streamlit as st
 
@@ -14,49 +14,49 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviewed import ConsensusClaim
 from vista_guard.types import Label
-from vista_lab.annotate.agreement import CaseConsensus, Discussed, FormResults
-from vista_lab.annotate.annotations import CompleteTask, Condition
-from vista_lab.annotate.batches import FormBatch, FormBatches
-from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, display
-from vista_lab.annotate.pages.annotating import (
-    TASK,
-    annotations_of,
-    form_reading,
-    items_of,
-    open_task,
-    reading,
-    steps,
-    within,
-)
-from vista_lab.metrics.agreement import Agreement, Figure, Method, PairAgreement, agreement, answers, as_consensus
+from vista_lab.annotate.agreeing import notes_of
+from vista_lab.annotate.agreement import CaseConsensus, FormResults
+from vista_lab.annotate.batches import Batches, CompleteTask, FormBatch, answers_by_annotator, discussed
+from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Value, display
+from vista_lab.annotate.pages.annotating import TASK, items_of, open_task, reading, steps, turn_of, within
+from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.tables.writers import Sheet, decimals
 
-# Claims of guarded turns: figures
+# Figures
 
 
-def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every view is called alike
-    """Draws the figures. Work that was not blind is left out, and counted."""
-    tasks = annotations_of(desk).complete(batch)
-    blind = [task for task in tasks if all(one.condition is Condition.BLIND for one in task.annotations)]
-    if not blind:
-        draw(_nothing_to_compare(len(tasks)), key="no-figures")
+def figures(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:  # noqa: ARG001  # every view is called alike
+    """Draws the agreement over items that everybody submitted. Work on claims that was not blind is left out, and counted."""
+    tasks = batches.complete(batch.name)
+    kept = [task for task in tasks if task.blind] if batch.form.revision is not None else tasks
+    if not kept:
+        draw(_nothing_to_compare(len(tasks), batch), key="no-figures")
         return
-    turns = [{annotation.annotator: annotation.claims for annotation in task.annotations} for task in blind]
-    result = agreement(turns, steps=steps(blind))
-    left_out = len(tasks) - len(blind)
+    nodes = map(_sheet, _results(batch, tasks).sheets()) if batch.form.revision is None else _claims(kept, len(tasks))
+    draw(el("div", *nodes, cls="stack"), key="figures")
+
+
+def _claims(blind: Sequence[CompleteTask], turns: int) -> Iterator[Node | None]:
+    result = agreement([task.claims for task in blind], steps=steps(blind))
+    left_out = turns - len(blind)
     note = f"{left_out} turns are left out: somebody saw the judge's labels while they worked."
-    excluded = el("p", note, cls="note") if left_out else None
-    parts = (_summary(result), excluded, _pairs(result.pairs), _confusion(result), _time(blind))
-    draw(el("div", *parts, cls="stack"), key="figures")
+    yield _summary(result)
+    yield el("p", note, cls="note") if left_out else None
+    yield from (_pairs(result.pairs), _confusion(result), _time(blind))
 
 
-def _nothing_to_compare(turns: int) -> Node:
-    if turns:
-        return tree.empty("No blind work to compare", f"In all {turns} turns somebody asked for the judge's labels.")
-    return tree.empty(
-        "Nothing to compare yet", "Agreement is counted over turns that as many people submitted as the batch wants."
-    )
+def _results(batch: FormBatch, tasks: Sequence[CompleteTask]) -> FormResults:
+    items = [task.item for task in tasks]
+    return FormResults(batch.form, items, answers_by_annotator(tasks), [batch.about], discussed(tasks))
+
+
+def _nothing_to_compare(done: int, batch: FormBatch) -> Node:
+    units = f"{batch.form.item}s"
+    if done:
+        return tree.empty("No blind work to compare", f"In all {done} {units} somebody asked for the judge's labels.")
+    text = f"Agreement is counted over {units} that as many people submitted as the batch wants."
+    return tree.empty("Nothing to compare yet", text)
 
 
 def _summary(result: Agreement) -> Node:
@@ -98,7 +98,7 @@ def _confusion(result: Agreement) -> Node:
 
 
 def _time(tasks: Sequence[CompleteTask]) -> Node:
-    seconds = [annotation.seconds for task in tasks for annotation in task.annotations]
+    seconds = [draft.seconds for task in tasks for draft in task.drafts]
     mean = sum(seconds) / len(seconds) if seconds else 0
     text = (
         f"Time spent: {mean:.0f} s for each turn and annotator. Ranges are 95 % of 2,000 samples of the turns. Claims are one "
@@ -122,44 +122,57 @@ def _range(figure: Figure) -> str:
     return "" if figure.low is None or figure.high is None else f"({figure.low:.2f} to {figure.high:.2f}) "
 
 
-# Claims of guarded turns: consensus
+def _sheet(sheet: Sheet) -> Node:
+    rows = ([cell.text for cell in row] for row in sheet.rows)
+    notes = el("p", " ".join(sheet.notes), cls="small faint")
+    return el("section", el("h3", sheet.title), _table([column.head for column in sheet.columns], rows), notes)
+
+
+# Consensus
 
 NO_CLAIM = "no claim of this turn"
 """An answer: the turn does not say this."""
 
 
-def disagreements(desk: Desk, who: str, batch: str) -> None:
-    """Draws the next turn that is not settled, or the one that the address names."""
-    tasks = annotations_of(desk).complete(batch)
-    waiting = [task for task in tasks if task.consensus is None]
+def disagreements(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:
+    """Draws the next item that is not settled, or the one that the address names."""
+    tasks, unit = batches.complete(batch.name), str(batch.form.item)
+    cases = [] if batch.form.revision is not None else [one for one in _results(batch, tasks).settled if one.open]
+    open_items = {one.case.item for one in cases}
+    waiting = [
+        task for task in tasks if (task.consensus is None if batch.form.revision else task.item.id in open_items)
+    ]
     task_id = open_task()
-    task = next((candidate for candidate in tasks if candidate.id == task_id), waiting[0] if waiting else None)
+    task = next((one for one in tasks if one.id == task_id), waiting[0] if waiting else None)
     if task is None:
-        draw(_nothing(len(tasks)), key="settled-all")
+        draw(_nothing(len(tasks), unit), key="settled-all")
         return
-    desk.follow(draw(_head(tasks, waiting, task), key="consensus-head"))
-    turn = desk.reports.turn(task.report_id)
-    if turn is None or turn.hidden:
-        text = "Its report was deleted, or its draft was withheld and your role does not include drafts."
-        draw(tree.empty("This turn cannot be shown", text), key="consensus-lost")
+    desk.follow(draw(_head(tasks, waiting, task, unit), key="consensus-head"))
+    turn = turn_of(desk, task)
+    if isinstance(turn, str):
+        draw(tree.empty("This turn cannot be shown", turn), key="consensus-lost")
         return
     left, right = st.columns([9, 11], gap="large")
     with left:
-        draw(reading(desk, turn), key=f"consensus-reading-{task.id}")
+        draw(reading(desk, batch, task.item, turn), key=f"consensus-reading-{task.id}")
     with right:
-        _settle(desk, who, task, turn)
+        if turn is not None:
+            _settle_claims(batches, who, task, turn)
+        else:
+            _settle_marks(batches, batch, who, task, [one for one in cases if one.case.item == task.item.id])
 
 
-def _nothing(complete: int) -> Node:
+def _nothing(complete: int, unit: str) -> Node:
     if not complete:
-        return tree.empty("Nothing to settle yet", "Turns come here when all of their annotators have submitted.")
-    return tree.empty("All settled", f"All {complete} turns that everybody submitted have a consensus.")
+        text = f"{unit.capitalize()}s come here when all of their annotators have submitted."
+        return tree.empty("Nothing to settle yet", text)
+    return tree.empty("All settled", f"All {complete} {unit}s that everybody submitted have a consensus.")
 
 
-def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: CompleteTask) -> Node:
-    progress = f"{len(waiting)} of {len(tasks)} turns wait for an answer"
+def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: CompleteTask, unit: str) -> Node:
+    progress = f"{len(waiting)} of {len(tasks)} {unit}s wait for an answer"
     later = next((candidate for candidate in waiting if candidate.id > task.id), None)
-    skip = within("Next turn", view="consensus", task=later.id) if later else None
+    skip = within(f"Next {unit}", view="consensus", task=later.id) if later else None
     consensus = task.consensus
     settled = (
         el("span", f"settled by {consensus.by} ({consensus.method})", cls="chip tone-unchecked") if consensus else None
@@ -167,7 +180,7 @@ def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: 
     return el("div", el("span", progress, cls="small"), settled, skip, cls="row")
 
 
-def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None:
+def _settle_claims(batches: Batches, who: str, task: CompleteTask, turn: GuardedTurn) -> None:
     items = items_of(task)
     spans = [
         (claim.span, n) for n, item in enumerate(items) if item.open for claim in item.group.by.values() if claim.span
@@ -178,8 +191,22 @@ def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None
         agreed = sum(not item.open for item in items)
         draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
         if st.form_submit_button("Settle this turn"):
-            _write(desk, who, task, items, replies)
+            claims = (*answers(items), *(claim for reply in replies if reply for claim in reply))
+            _write(replies, lambda: batches.settle(task.id, claims, who=who))
     draw(_notes(task), key="notes")
+
+
+def _write(replies: Sequence[object], settle: Callable[[], object]) -> None:
+    """Settles an item if every question has a reply."""
+    try:
+        if left := replies.count(None):
+            raise InputError(f"{left} of {len(replies)} questions have no answer yet; choose one for each")
+        settle()
+    except InputError as exc:
+        show_problem("This was not settled", exc)
+        return
+    address.write(**{TASK: None})
+    st.rerun()
 
 
 def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
@@ -190,8 +217,7 @@ def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
 
 def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
     """Draws one disagreement and returns its answer: no claim where the turn does not make it, None before a choice."""
-    people = [annotation.annotator for annotation in task.annotations]
-    versions = el("ul", *(_version(item, who) for who in people), cls="talks card")
+    versions = el("ul", *(_version(item, draft.annotator) for draft in task.drafts), cls="talks card")
     draw(versions, key=f"versions-{task.id}-{number}")
     options = [*map(str, Label), NO_CLAIM]
     with st.container(horizontal=True):
@@ -216,104 +242,30 @@ def _word(option: str) -> str:
 
 
 def _notes(task: CompleteTask) -> Node:
-    notes = [
-        el("li", el("strong", annotation.annotator), " ", el("span", annotation.notes, cls="text"))
-        for annotation in task.annotations
-        if annotation.notes
-    ]
-    return el("section", el("h4", "Notes"), el("ul", *notes, cls="talks")) if notes else el("div")
+    notes = ((draft.annotator, notes_of(draft.answers, task.form)) for draft in task.drafts)
+    nodes = [el("li", el("strong", who), " ", el("span", note, cls="text")) for who, note in notes if note]
+    return el("section", el("h4", "Notes"), el("ul", *nodes, cls="talks")) if nodes else el("div")
 
 
-def _write(
-    desk: Desk,
-    who: str,
-    task: CompleteTask,
-    items: Sequence[Disagreement],
-    replies: Sequence[tuple[ConsensusClaim, ...] | None],
+def _settle_marks(
+    batches: Batches, batch: FormBatch, who: str, task: CompleteTask, questions: Sequence[CaseConsensus]
 ) -> None:
-    try:
-        if None in replies:
-            raise InputError(
-                f"{replies.count(None)} of {len(replies)} questions have no answer yet; choose one for each"
-            )
-        claims = (*answers(items), *(claim for reply in replies if reply for claim in reply))
-        annotations_of(desk).settle(task.id, claims, method=Method.DISCUSSION, who=who)
-    except InputError as exc:
-        show_problem("This was not settled", exc)
-        return
-    address.write(**{TASK: None})
-    st.rerun()
-
-
-# Any form
-
-
-def form_figures(batches: FormBatches, batch: FormBatch) -> None:
-    """Draws the agreement that the form declares, over items that everybody submitted, and what was settled."""
-    items, answers = batches.answers(batch.name)
-    if not items:
-        draw(_nothing_to_compare(0), key="no-figures")
-        return
-    results = FormResults(batch.form, items, answers, [batch.about], batches.settled(batch.name))
-    draw(el("div", *map(_sheet, results.sheets()), cls="stack"), key="form-figures")
-
-
-def _sheet(sheet: Sheet) -> Node:
-    rows = ([cell.text for cell in row] for row in sheet.rows)
-    notes = el("p", " ".join(sheet.notes), cls="small faint")
-    return el("section", el("h3", sheet.title), _table([column.head for column in sheet.columns], rows), notes)
-
-
-def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None:
-    """Draws the next item with a mark that has no majority, or the one that the address names."""
-    items, answers = batches.answers(batch.name)
-    results = FormResults(batch.form, items, answers, [batch.about], batches.settled(batch.name))
-    waiting = list(dict.fromkeys(disputed.case.item for disputed in results.settled if disputed.open))
-    if not waiting:
-        draw(_nothing(len(items)), key="settled-all")
-        return
-    item = next(item for item in items if item.id == waiting[0])
-    draw(el("p", f"{len(waiting)} of {len(items)} wait for an answer", cls="small"), key="consensus-head")
-    left, right = st.columns([9, 11], gap="large")
-    with left:
-        draw(form_reading(batch.form, item), key=f"consensus-reading-{item.id}")
-    with right, st.form(f"settle-{item.id}", border=False):
-        questions = [disputed for disputed in results.settled if disputed.open and disputed.case.item == item.id]
-        replies = {_name(question): _answer(question, batch) for question in questions}
+    with st.form(f"settle-{task.id}", border=False):
+        replies = {(one.case.part, one.mark): _answer(one, batch) for one in questions}
         if st.form_submit_button(f"Settle this {batch.form.item}"):
-            _settle_form(batches, batch, who, replies)
+            marks = {place: value for place, value in replies.items() if value is not None}
+            _write(list(replies.values()), lambda: batches.settle(task.id, marks=marks, who=who))
 
 
-def _name(question: CaseConsensus) -> tuple[str, str, str]:
-    return question.case.item, question.case.part, question.mark
-
-
-def _answer(question: CaseConsensus, batch: FormBatch) -> str | list[str] | None:
+def _answer(question: CaseConsensus, batch: FormBatch) -> Value | None:
     mark = batch.form.mark(question.mark)
     versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(question.case.by.items()))
-    key = "-".join(_name(question))
+    key = "-".join((question.case.item, question.case.part, question.mark))
     draw(
         el("div", el("strong", f"{question.mark} {question.case.part}"), el("ul", *versions, cls="talks card")),
         key=f"versions-{key}",
     )
     if isinstance(mark, ChoicesMark):
-        return st.multiselect(f"Answer: {question.mark}", mark.values, key=f"answer-{key}")
+        return tuple(st.multiselect(f"Answer: {question.mark}", mark.values, key=f"answer-{key}")) or None
     values = mark.values if isinstance(mark, ChoiceMark) else ()
     return st.selectbox(f"Answer: {question.mark}", values, index=None, key=f"answer-{key}", placeholder="choose")
-
-
-def _settle_form(
-    batches: FormBatches, batch: FormBatch, who: str, replies: dict[tuple[str, str, str], str | list[str] | None]
-) -> None:
-    answers: Discussed = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in replies.items() if value
-    }
-    try:
-        if len(answers) < len(replies):
-            left = len(replies) - len(answers)
-            raise InputError(f"{left} of {len(replies)} questions have no answer yet; choose one for each")
-        batches.settle(batch.name, answers, who=who)
-    except InputError as exc:
-        show_problem("This was not settled", exc)
-        return
-    st.rerun()

@@ -13,16 +13,16 @@ from vista_guard.dashboard.page import NAME, Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Passage, SourceKind
-from vista_lab.annotate.annotations import Annotations, CompleteTask
-from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Form, Item, Mark, load_form
+from vista_lab.annotate.batches import AnnotationTask, Batches, CompleteTask, FormBatch
+from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Form, Item, Mark
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
-from vista_lab.metrics.agreement import answers, compare, method_of
+from vista_lab.metrics.agreement import compare
 from vista_lab.metrics.claim_sets import STEPS, Same, alike
 
 
-def annotations_of(desk: Desk) -> Annotations:
-    """The annotations that the page's viewer may see."""
-    return Annotations(desk.reviews.database, tenants=desk.viewer.tenants)
+def batches_of(desk: Desk) -> Batches:
+    """The batches that the page's viewer may see. Items that are no turns have no tenant: who sees all tenants sees them."""
+    return Batches(desk.reviews.database, tenants=desk.viewer.tenants)
 
 
 # Addresses
@@ -62,17 +62,25 @@ OPEN = 1
 """How many of these are unfolded: the documents must stay near."""
 
 
-def reading(desk: Desk, turn: GuardedTurn) -> Node:
-    """The column beside the claims."""
-    return el("div", guide(load_form("vista")), _talk(desk, turn), *_documents(turn), cls="stack")
+def reading(desk: Desk, batch: FormBatch, item: Item, turn: GuardedTurn | None) -> Node:
+    """The column beside the marks: a guarded turn's conversation and documents, or the texts of an item."""
+    texts = [(column.name, item.texts.get(column.name, "")) for column in batch.form.columns]
+    talk = [] if turn is None else [_talk(desk, turn), *_documents(turn)]
+    return el("div", guide(batch.form), *talk, *(_source(name, text) for name, text in texts if text), cls="stack")
 
 
-def form_reading(form: Form, item: Item) -> Node:
-    """The column beside the marks of a form that is not of guarded turns."""
-    texts = [
-        _source(column.name, item.texts.get(column.name, "")) for column in form.columns if item.texts.get(column.name)
-    ]
-    return el("div", guide(form), *texts, cls="stack")
+def turn_of(desk: Desk, task: AnnotationTask | CompleteTask) -> GuardedTurn | str | None:
+    """The turn of an item with what the viewer may read of it; None for an item of a file. If it cannot be shown: why."""
+    if task.report_id is None:
+        return None
+    turn = desk.reports.turn(task.report_id)
+    if turn is None:
+        return "Its report was deleted."
+    if turn.hidden:
+        return "Its draft was withheld, and your role does not include drafts."
+    if turn.draft is None:
+        return 'Its draft was not kept. With record = "full" in the settings, drafts of later turns are.'
+    return turn
 
 
 def guide(form: Form) -> Node:
@@ -162,23 +170,12 @@ NOBODY = "agreement"
 
 def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
     """The claims of a task with everybody's version."""
-    return compare({annotation.annotator: annotation.kept for annotation in task.annotations}, steps([task]))
-
-
-def settle_if_agreed(annotations: Annotations, task: int) -> bool:
-    """Settles a task that is complete and leaves nothing to discuss; True if it did."""
-    for completed in annotations.complete(task=task):
-        items = items_of(completed)
-        method = method_of(items)
-        if completed.consensus is None and method is not None:
-            annotations.settle(task, answers(items), method=method, who=NOBODY)
-            return True
-    return False
+    return compare(task.kept, steps([task]))
 
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
     """Steps for `groups`, over all claims of these tasks. The process embeds each text once."""
-    claims = [claim for task in tasks for annotation in task.annotations for claim in annotation.kept]
+    claims = [claim for task in tasks for own in task.kept.values() for claim in own]
     return (*STEPS, alike(claims, _embedder()))
 
 

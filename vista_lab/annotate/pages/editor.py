@@ -15,9 +15,8 @@ from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviewed import Op
-from vista_guard.types import Label, Span, label_of
-from vista_lab.annotate.annotations import Annotation, Condition
-from vista_lab.annotate.batches import FormBatch, FormDraft
+from vista_guard.types import Span, label_of
+from vista_lab.annotate.batches import Condition, Draft
 from vista_lab.annotate.forms import (
     Answers,
     Choice,
@@ -28,10 +27,11 @@ from vista_lab.annotate.forms import (
     Level,
     Mark,
     NumberMark,
+    TextMark,
     Value,
-    load_form,
+    display,
 )
-from vista_lab.metrics.agreement import AnnotatedClaim
+from vista_lab.annotate.sheets import NEW
 
 
 class EditorRow(BaseModel):
@@ -59,28 +59,26 @@ class EditorState:
     notes: str
     seconds: float
 
-    @property
-    def claims(self) -> tuple[AnnotatedClaim, ...]:
-        """The rows as claims of a turn.
-
-        Raises:
-            InputError: a row is no claim.
-        """
-        try:
-            return tuple(map(_claim, self.rows))
-        except ValueError as exc:
-            raise _refusal(exc) from None
-
     def answers(self, form: Form) -> Answers:
         """The rows as marks of a form.
 
         Raises:
             InputError: a value is none that its mark takes.
         """
-        item = [row for row in self.rows if row.whole]
-        parts = {row.source_claim_id: row for row in self.rows if row.source_claim_id is not None}
-        item_values = _check_values(form, Level.ITEM, item[0].values) if item else {}
-        return Answers(item_values, {name: _check_values(form, Level.PART, row.values) for name, row in parts.items()})
+        item: dict[str, Value] = {}
+        parts: dict[str, Mapping[str, Value]] = {}
+        places: dict[str, tuple[int, int]] = {}
+        for row in self.rows:
+            if row.whole:
+                item = _check_values(form, Level.ITEM, row.values)
+                continue
+            name = row.source_claim_id or f"{NEW} {sum(one.startswith(NEW) for one in parts) + 1}"
+            parts[name] = _check_values(form, Level.PART, {**row.values, **_operation(row, form)})
+            if row.source_claim_id is None and row.span is not None:
+                places[name] = row.span.start, row.span.end
+        if (note := _note_mark(form)) is not None and self.notes.strip():
+            item[note.name] = note.read(self.notes.strip())
+        return Answers(item, parts, places)
 
 
 @dataclass(frozen=True)
@@ -91,68 +89,71 @@ class EditorEvents:
     submitted: EditorState | None
 
 
-def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | None) -> EditorEvents:
-    """Draws the editor of a turn's claims.
+def edit(form: Form, item: Item, draft: Draft, turn: GuardedTurn | None, *, saved: float | None) -> EditorEvents:
+    """Draws the editor of an item's marks.
 
-    It starts from the annotation; later input lives in the browser until `epoch` changes. `saved` is the `seq` of the last saved
+    It starts from the draft; later input lives in the browser until `epoch` changes. `saved` is the `seq` of the last saved
     state.
 
     Raises:
-        InputError: the browser sent no valid annotation.
+        InputError: the browser sent no valid marks.
     """
-    form = load_form("vista")
-    rows = [_claim_row(claim) for claim in annotation.claims or proposed_claims(turn)]
-    labels = form.labels
+    note, labels = _note_mark(form), form.labels is not None
+    unit = str(form.item if form.parts is None else form.parts.unit)
     data = {
-        "text": turn.draft or "",
-        "item": "turn",
-        "unit": "claim",
-        "title": "Its claims",
-        "verb": "label",
-        "verbed": "labelled",
-        "revise": True,
-        "rows": rows,
-        "marks": [_mark(labels, form) | {"when": {}, "optional_when": {}}] if labels is not None else [],
-        "notes": annotation.notes,
-        "seconds": annotation.seconds,
-        "closed": annotation.submitted,
-        "suggested": _suggestions(turn) if annotation.condition is Condition.SUGGESTIONS else {},
-    }
-    return _draw(str(annotation.id), data, saved)
-
-
-def form_editor(batch: FormBatch, item: Item, draft: FormDraft, *, saved: float | None) -> EditorEvents:
-    """Draws the editor of an item of any form, like `claim_editor`."""
-    form = batch.form
-    column = "" if form.parts is None else form.parts.text
-    rows: list[dict[str, Any]] = [
-        {"text": part.texts.get(column, ""), "source_claim_id": part.id, "values": draft.answers.parts.get(part.id, {})}
-        for part in item.parts
-    ]
-    if form.marks_of(Level.ITEM):
-        rows.append({"text": "", "whole": True, "values": draft.answers.item})
-    data = {
-        "text": "",
+        "text": "" if turn is None else turn.draft or "",
         "item": str(form.item),
-        "unit": str(form.item if form.parts is None else form.parts.unit),
-        "title": form.title,
-        "verb": "mark",
-        "verbed": "marked",
-        "revise": False,
-        "rows": [{"op": "confirm", "span": None, "whole": False, **row} for row in rows],
-        "marks": [_mark(mark, form) for mark in form.marks],
-        "notes": None,
+        "unit": unit,
+        "title": form.title if turn is None else f"Its {unit}s",
+        "verb": "label" if labels else "mark",
+        "verbed": "labelled" if labels else "marked",
+        "revise": form.revision is not None,
+        "rows": _rows(form, item, draft.answers),
+        "marks": [_mark(mark, form) for mark in _shown_marks(form)],
+        "notes": None if note is None else draft.answers.item.get(note.name, ""),
         "seconds": draft.seconds,
         "closed": draft.submitted,
-        "suggested": {},
+        "suggested": {} if turn is None or draft.condition is Condition.BLIND else _suggestions(turn),
     }
-    return _draw(f"{draft.batch}-{draft.n}-{draft.annotator}", data, saved)
+    return _draw(f"{draft.task}-{draft.annotator}", data, saved)
 
 
-def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
-    """The judge's claims without its labels: annotators begin with these (VISTA, App. C)."""
-    claims = (outcome.claim for outcome in turn.report.outcomes)
-    return tuple(AnnotatedClaim(text=claim.text, source_claim_id=claim.id, span=claim.span) for claim in claims)
+def _rows(form: Form, item: Item, answers: Answers) -> list[dict[str, Any]]:
+    """The item's parts, those that the annotator added, and the item itself if it has marks."""
+    known = {part.id: part for part in item.parts}
+    shown = {mark.name for mark in _shown_marks(form)}
+    rows: list[dict[str, Any]] = []
+    for name in dict.fromkeys((*known, *answers.parts)):
+        values, part = answers.parts.get(name, {}), known.get(name)
+        text, op = "" if part is None else part.texts.get(form.part_columns[0], ""), str(Op.CONFIRM)
+        if form.revision is not None:
+            op = str(values.get(form.revision.by, Op.CONFIRM))
+            text = str(values.get(form.revision.words, text))
+        place = answers.places.get(name) if part is None else part.place
+        row = {"text": text, "op": op, "source_claim_id": None if part is None else name, "whole": False}
+        span = None if place is None else {"start": place[0], "end": place[1]}
+        rows.append({**row, "span": span, "values": {key: value for key, value in values.items() if key in shown}})
+    if shown & {mark.name for mark in form.marks_of(Level.ITEM)}:
+        rows.append({"text": "", "op": str(Op.CONFIRM), "span": None, "whole": True, "values": answers.item})
+    return rows
+
+
+def _shown_marks(form: Form) -> list[Mark]:
+    """The marks with fields of their own. Where claims are revised, their texts are edited, and there is one box for notes."""
+    revise = form.revision
+    return [mark for mark in form.marks if revise is None or not (mark.name == revise.by or isinstance(mark, TextMark))]
+
+
+def _note_mark(form: Form) -> TextMark | None:
+    texts = (mark for mark in form.marks_of(Level.ITEM) if isinstance(mark, TextMark) and not mark.when)
+    return next(texts, None) if form.revision is not None else None
+
+
+def _operation(row: EditorRow, form: Form) -> dict[str, Value]:
+    if form.revision is None:
+        return {}
+    text = row.text.strip() if row.op in (Op.EDIT, Op.ADD) else ""
+    return {form.revision.by: str(row.op), **({form.revision.words: text} if text else {})}
 
 
 def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:
@@ -162,25 +163,13 @@ def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:
     return EditorEvents(_state(getattr(result, "draft", None)), _state(getattr(result, "submit", None)))
 
 
-def _claim_row(claim: AnnotatedClaim) -> dict[str, Any]:
-    row = claim.model_dump(mode="json")
-    label = row.pop("label")
-    return {**row, "whole": False, "values": {} if label is None else {"label": label}}
-
-
-def _claim(row: EditorRow) -> AnnotatedClaim:
-    label = row.values.get("label")
-    chosen = None if label is None else Label(str(label))
-    return AnnotatedClaim(text=row.text, op=row.op, label=chosen, source_claim_id=row.source_claim_id, span=row.span)
-
-
 def _check_values(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str, Value]:
     marks = {mark.name: mark for mark in form.marks_of(level)}
     checked: dict[str, Value] = {}
     for name, value in values.items():
         if name not in marks:
             raise InputError(f"the editor sent {name[:40]!r}, which is not a mark of form {form.name}")
-        text = "; ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
+        text = display(value)
         try:
             checked[name] = marks[name].read(text)
         except ValueError as exc:
@@ -191,7 +180,8 @@ def _check_values(form: Form, level: Level, values: Mapping[str, Value]) -> dict
 def _mark(mark: Mark, form: Form) -> dict[str, Any]:
     levels = [str(level) for level in Level if mark in form.marks_of(level)]
     spec: dict[str, Any] = {"name": mark.name, "kind": mark.kind, "ask": mark.ask, "of": levels, "needed": mark.needed}
-    spec["when"] = {name: list(values) for name, values in mark.when.items()}
+    by = None if form.revision is None else form.revision.by  # the editor knows which claims are deleted
+    spec["when"] = {name: list(values) for name, values in mark.when.items() if name != by}
     spec["optional_when"] = {name: list(values) for name, values in mark.optional_when.items()}
     if isinstance(mark, ChoiceMark | ChoicesMark):
         spec["choices"] = [_choice(choice) for choice in mark.choices]
@@ -201,9 +191,8 @@ def _mark(mark: Mark, form: Form) -> dict[str, Any]:
 
 
 def _choice(choice: Choice) -> dict[str, str]:
-    if choice.label is None:
-        return {"name": choice.value, "word": choice.value, "sign": "", "tone": "unchecked", "means": choice.means}
-    return {**_look(choice.label), "means": choice.means}
+    plain = {"word": choice.value, "sign": "", "tone": "unchecked"}
+    return {**(plain if choice.label is None else _look(choice.label)), "name": choice.value, "means": choice.means}
 
 
 def _suggestions(turn: GuardedTurn) -> dict[str, dict[str, str]]:
@@ -212,7 +201,7 @@ def _suggestions(turn: GuardedTurn) -> dict[str, dict[str, str]]:
 
 def _look(name: str) -> dict[str, str]:
     style = look(name)
-    return {"name": str(name), "word": style.word, "sign": style.sign, "tone": style.tone}
+    return {"word": style.word, "sign": style.sign, "tone": style.tone}
 
 
 def _state(value: Any) -> EditorState | None:

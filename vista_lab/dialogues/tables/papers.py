@@ -29,7 +29,6 @@ from vista_lab.dialogues.delivery import (
     figures,
     filled,
 )
-from vista_lab.dialogues.printed import printed
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.tables.settings import (
     BRIEF,
@@ -44,6 +43,7 @@ from vista_lab.dialogues.tables.settings import (
     range_text,
 )
 from vista_lab.metrics.intervals import mean_interval, stars
+from vista_lab.papers import part
 from vista_lab.tables.writers import NOTHING, PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
@@ -385,7 +385,7 @@ def _printed_by_domain(names: Sequence[str]) -> list[Row]:
     run = ("",) * (len(names) - 2)
     return [
         paper_row((*run, PAPER + model, setting, domain), found)
-        for model, domains in printed("table02").items()
+        for model, domains in part("knowmt", "table02").items()
         for domain, settings in domains.items()
         for setting, found in settings.items()
     ]

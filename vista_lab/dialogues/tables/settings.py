@@ -13,12 +13,15 @@ from statistics import fmean
 import numpy as np
 
 from vista_lab.dialogues.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
-from vista_lab.dialogues.printed import SAME_MODEL, printed
 from vista_lab.dialogues.records import CUT_OFF
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.settings import DialogueSetting, read_setting
 from vista_lab.metrics.intervals import mean_interval
+from vista_lab.papers import part
 from vista_lab.tables.writers import PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
+
+SAME_MODEL = {3: "Qwen-2.5-7B", 4: "Qwen-2.5-32B", 19: "QwQ-32B", 20: "Qwen-2.5-7B"}
+"""Tables of one model in several settings, of S_f, S_h, D_f and D_h; `single` and `multi` are in Table 12, too."""
 
 MOST_TOKENS = "19"
 """The table whose rows differ in the longest answer, not in the setting."""
@@ -42,7 +45,7 @@ class Experiment:
         if not self.name.isdigit():
             return []
         model = SAME_MODEL[int(self.name)]
-        rows = printed(f"table{int(self.name):02}")
+        rows = part("knowmt", f"table{int(self.name):02}")
         return [paper_row(("", PAPER + model, setting), figures) for setting, figures in rows.items()]
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from vista_guard.types import Label
-from vista_lab.metrics.labels import Confusion
-from vista_lab.papers.printed import table
+from vista_lab.papers import table
 from vista_lab.tables.runs import SYSTEMS
 
 MODELS = ("GPT-5", "GPT-4o", "DeepSeek", "Llama-70B", "Llama-8B", "Qwen-32B", "Qwen-8B", "Mistral-7B")
@@ -52,15 +49,3 @@ def accuracies() -> Iterator[tuple[str, str, str, Decimal, str]]:
             marks = printed["better"][data_set][model]
             for system, value, mark in zip(printed["systems"], values, marks, strict=True):
                 yield data_set, model, system, value, mark
-
-
-def confusion(model: str) -> Confusion:
-    """A model's claims by human and by model label (Tables 12 to 19); None is the column NONE."""
-    labels: Sequence[str] = table("table12_19")["labels"]
-    rows = table("table12_19")[model]["rows"]
-    matrix: Confusion = Counter()
-    for human, counts in zip(labels, rows, strict=False):
-        for judged, count in zip(labels, counts, strict=False):
-            if count:
-                matrix[Label(human), None if judged == "NONE" else Label(judged)] = count
-    return matrix

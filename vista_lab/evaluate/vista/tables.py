@@ -9,12 +9,11 @@ from pathlib import Path
 
 from vista_guard.types import Label, TurnReport
 from vista_lab.evaluate.vista.figures import MODELS, accuracies, differences
-from vista_lab.evaluate.vista.printed import claim_confusion, confusions
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, holm, stars
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
-from vista_lab.papers.printed import table
+from vista_lab.papers import table
 from vista_lab.tables.output import Filled, PaperTables
 from vista_lab.tables.overview import claim_scores, overview
 from vista_lab.tables.pictures import draw
@@ -480,3 +479,19 @@ def _fill(runs: Sequence[RunMeasures], asked: Collection[int] | None, _scores: S
 
 TABLES = PaperTables(NUMBERS, "Tables 1, 6 and 7 come from annotations: see vista-guard agree", _fill)
 """For `vista-guard compare`."""
+
+
+def confusions(model: str) -> Sheet:
+    """One of Tables 12 to 19, with its margins."""
+    printed = table("table12_19")
+    number = printed[model]["number"]
+    title = f"Table {number}. {printed['title']}: {model}"
+    return claim_confusion(f"paper-table-{number}", title, printed[model]["rows"])
+
+
+def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
+    """Counts with margins in the layout of Tables 12 to 19."""
+    labels = [str(label) for label in table("table12_19")["labels"]]
+    heads = headings(["human \\ model"], *labels, "Total")
+    body: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
+    return Sheet(name, title, heads, tuple(body), tuple(notes), frozenset({len(labels)}))

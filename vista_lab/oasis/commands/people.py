@@ -106,23 +106,12 @@ def sheets(
 
 
 def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> None:
-    from vista_lab.annotate import sheets as engine
-    from vista_lab.annotate.study import save
-    from vista_lab.tables.output import write_files
+    from vista_lab.annotate.study import hand_out
 
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
         raise ConfigError(f"{out} exists and may hold an annotator's work. Choose another --out")
-    table = engine.form_table if suffix == ".xlsx" else engine.layout_table
     for step, data in steps.items():
-        study, place = data.study, out / step
-        contents: dict[str, str | bytes] = {"HOW-TO.txt": engine.guidelines(study.form, study.about) + "\n"}
-        for name in study.annotators:
-            items = [item for item in data.items if item.is_for(name)]
-            contents[f"{name}{suffix}"] = engine.content(table(study.form, items, study.about), suffix)
-        save(data, place)
-        if texts := engine.too_long(study.form, data.items):
-            write_files(place / "texts", texts)
-        tell_written(write_files(place, contents))
+        tell_written(hand_out(data, out / step, suffix))
     _tell(next(iter(steps.values())))
 
 
@@ -134,11 +123,11 @@ def _tell(data: StudyData) -> None:
 
 def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None:
     from vista_guard.stores.reports import Database
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches
     from vista_lab.annotate.database import WHO
 
     with closing(Database(url)) as database:
-        batches = FormBatches(database)
+        batches = Batches(database)
         existing = next((name for step in steps if batches.find(name := f"{batch}-{step}") is not None), None)
         if existing is not None:
             raise InputError(f"batch {existing!r} exists already; give another --batch")
@@ -216,23 +205,24 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
     from vista_lab.oasis.people import StepWork, check_items
 
-    batches = FormBatches(database)
+    batches = Batches(database)
     form_batch = batches.find(name)
     if form_batch is None:
         raise InputError(
             f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
         )
-    items, answers = batches.answers(name)
+    tasks = batches.complete(name)
+    items = [task.item for task in tasks]
     check_items(step, items, records)
     left = form_batch.items - len(items)
     about = [
         form_batch.about,
         *([f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."] if left else []),
     ]
-    return StepWork.of(step, items, answers, about, batches.settled(name))
+    return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
 
 
 def _report(

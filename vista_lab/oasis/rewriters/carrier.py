@@ -1,43 +1,15 @@
-"""Material of a source of real text: labelled pairs, and true claims beside the sentences that decide them."""
+"""Word lists and texts of this room, and the words and sentences of a text."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sentencex import segment
 
-from vista_lab.datasets.pairs import Pair
-
 _TEXTS = Path(__file__).parents[1] / "texts"
-
-
-@dataclass(frozen=True)
-class KindPair(Pair):
-    """A pair that knows what was done to it (``kind``) and which pairs differ from it by one edit (``twin``)."""
-
-    kind: str
-    twin: str
-
-
-@dataclass(frozen=True)
-class Carrier:
-    """A claim that people wrote from ``evidence``, and the sentences that stand around it on the same page."""
-
-    claim: str
-    evidence: tuple[str, ...]
-    source: str
-    title: str = ""
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The deciding sentences in one string."""
-        return " ".join(self.evidence)
 
 
 def word_list(name: str) -> frozenset[str]:

@@ -13,9 +13,8 @@ from random import Random
 
 from vista_lab.oasis.rewriters.carrier import sentences
 from vista_lab.oasis.rewriters.edits import EDITABLE, another
-from vista_lab.oasis.rewriters.logic import DUTIES, plainly
 from vista_lab.oasis.rewriters.names import NameKinds
-from vista_lab.oasis.rewriters.polarity import negate
+from vista_lab.oasis.rewriters.polarity import DUTIES, negate, plainly
 from vista_lab.oasis.rewriters.swaps import fits, loosely_held
 from vista_lab.oasis.rewriters.text import a_or_an
 from vista_lab.oasis.rewriters.values import Value, numeric_values, occurrences

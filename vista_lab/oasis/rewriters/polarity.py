@@ -131,10 +131,34 @@ def correct(claim: str, value: Value, other: str, rng: Random) -> tuple[str, str
     return form(value.text, other), form(other, value.text)
 
 
-def denied_pair(claim: str, twin: str, rng: Random) -> tuple[str, str] | None:
-    """(denial of the false twin, which is true; denial of the claim, which is false)."""
-    state = rng.getstate()
-    true = negate(twin, rng)
-    rng.setstate(state)
-    false = negate(claim, rng)
-    return (true, false) if true and false else None
+DUTIES = (
+    (r"\bmust not\b", "may"),
+    (r"\bmust\b(?! not| have| be the)", "need not"),
+    (r"\b(?:have|has) to\b", "need not"),
+    (r"\b(?:is|are) required to\b", "need not"),
+    (r"\bcan not\b|\bcannot\b|\bcan['’]t\b", "can"),
+    (r"\bcan\b(?! not| be seen)", "cannot"),
+    (r"\b(is|are) not allowed\b", r"\1 allowed"),
+    (r"\b(is|are) allowed\b", r"\1 not allowed"),
+    (r"\b(is|are) not permitted\b", r"\1 permitted"),
+    (r"\b(is|are) permitted\b", r"\1 not permitted"),
+    (r"\b(is|are) (?:prohibited|forbidden)\b", r"\1 allowed"),
+    (r"\b(is|are) (?:mandatory|obligatory|compulsory)\b", r"\1 optional"),
+    (r"\b(is|are) optional\b", r"\1 mandatory"),
+    (r"\bwill be charged\b", "will not be charged"),
+    (r"\b(is|are) included\b", r"\1 not included"),
+    (r"\b(is|are) available\b", r"\1 not available"),
+)
+
+
+def plainly(pattern: str, text: str) -> bool:
+    """True if the pattern matches in a main clause without a negation."""
+    match = re.search(pattern, text)
+    head = re.split(r"[.?!;] ", text[: match.start()] if match else text)[-1]
+    return not re.search(
+        r"\b(?:neither|nor|if|unless|whether|when|once|until|as|that|which|who|where|because|while"
+        r"|not|no|never|only|what|how|will|to)\b"
+        r"|n['’]t|['’]ll",
+        head,
+        re.IGNORECASE,
+    )

@@ -140,13 +140,6 @@ def occurrences(text: str, value: str) -> list[tuple[int, int]]:
     return [m.span() for m in re.finditer(pattern, text)]
 
 
-def replace_words(text: str, old: str, new: str) -> str:
-    """Every whole-word ``old`` becomes ``new``."""
-    for start, end in reversed(occurrences(text, old)):
-        text = text[:start] + new + text[end:]
-    return text
-
-
 def exchange(text: str, one: str, other: str) -> str:
     """Swaps ``one`` and ``other`` everywhere."""
     spans = sorted([(*s, other) for s in occurrences(text, one)] + [(*s, one) for s in occurrences(text, other)])

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from statistics import fmean
 
+from training.papers.checks import Check, Verdict, count, figure, verdict, whole_number
 from vista_guard.types import Label
-from vista_lab.evaluate.vista.figures import MODELS, Difference, accuracies, confusion, differences
+from vista_lab.evaluate.vista.figures import MODELS, Difference, accuracies, differences
 from vista_lab.metrics.claim_sets import SetAgreement
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, stars
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
-from vista_lab.papers.printed import Check, Verdict, count, figure, table, verdict, whole_number
+from vista_lab.papers import table
 from vista_lab.tables.runs import SYSTEMS
 
 SHORT = {"factscore": "f", "llm-judge": "l"}
 """A system in Table 2's superscripts. Nothing is marked as better than VISTA."""
+
+
+def confusion(model: str) -> Confusion:
+    """A model's claims by human and by model label (Tables 12 to 19); None is the column NONE."""
+    labels: Sequence[str] = table("table12_19")["labels"]
+    rows = table("table12_19")[model]["rows"]
+    matrix: Confusion = Counter()
+    for human, counts in zip(labels, rows, strict=False):
+        for judged, claims in zip(labels, counts, strict=False):
+            if claims:
+                matrix[Label(human), None if judged == "NONE" else Label(judged)] = claims
+    return matrix
 
 
 def whole_counts() -> Iterator[Check]:

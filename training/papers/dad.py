@@ -1,43 +1,24 @@
 """The figures that DAD (Magomere et al., "Distill and Align Decomposition") prints, and the checks on them that need no model.
 
-`tables/dad.toml` has the figures, as decimals with the printed digits, and those that contradict others, each with the reason.
+`vista_lab/papers/tables/dad.toml` has the figures, and the reasons for those that contradict others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from functools import partial
 
+from training.papers.checks import Check, Verdict, agrees, count, figure, verdict
+from vista_lab.decompose.tables import BALANCED, CLAIMS, F1, RESPONSES, printed_rows
 from vista_lab.metrics.detection import Detection
-from vista_lab.papers.printed import Check, Verdict, agrees, count, figure, table, verdict
+from vista_lab.papers import part, table
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""
-BALANCED, F1, CLAIMS = range(3)
-"""Places in a row of Table 1."""
-RESPONSES = ("FELM", "BINGCHAT")
-"""Settings that judge whole responses; the "macro-F1" printed for them is the F1 of SUPPORTED."""
 OURS, DYDECOMP, SMALL = "DAD, Llama-3.1-8B", "DyDecomp, Llama-3-70B", "Prompt, Llama-3.1-8B"
 
-Row = Sequence[Sequence[Decimal]]
-
-
-def printed(name: str) -> Mapping[str, Any]:
-    """A part of the figures, by its name: `settings`, `table01`, `text`.
-
-    Examples:
-        >>> printed("table04")["rows"]["FELM"]
-        ['response', '–', 184, 'Google']
-    """
-    part: Mapping[str, Any] = table("dad")[name]
-    return part
-
-
-def rows() -> Mapping[str, Row]:
-    """Table 1: balanced accuracy, F1 and subclaims in each setting and overall, by decomposer."""
-    by_decomposer: Mapping[str, Row] = printed("table01")["rows"]
-    return by_decomposer
+printed = partial(part, "dad")
 
 
 def check_all() -> Verdict:
@@ -55,7 +36,7 @@ def check_all() -> Verdict:
 def whole_counts() -> Iterator[Check]:
     """Table 1: balanced accuracy and F1 of a row that follow from one pair of whole counts of both classes."""
     for place, (setting, about) in enumerate(printed("settings").items()):
-        for name, row in rows().items():
+        for name, row in printed_rows().items():
             fits = [met for size in about["sizes"] for met in fitting(row[place], size, setting in RESPONSES)]
             sizes = " or ".join(f"{supported}/{unsupported}" for supported, unsupported in about["sizes"])
             counts = ", ".join(f"{met.tn} of {met.tn + met.fp} and {met.tp} of {met.tp + met.fn}" for met in fits)
@@ -88,7 +69,7 @@ def _as_rounded(value: Decimal, response: bool) -> Decimal:
 
 def overall() -> Iterator[Check]:
     """Table 1: the mean of the six settings."""
-    for name, (*settings, mean) in rows().items():
+    for name, (*settings, mean) in printed_rows().items():
         for place, what in ((BALANCED, "balanced accuracy"), (F1, "F1"), (CLAIMS, "subclaims")):
             computed = sum(float(cell[place]) for cell in settings) / len(settings)
             yield figure(1, f"overall, {name}, {what}", mean[place], computed)
@@ -98,7 +79,7 @@ def duplicates() -> Iterator[Check]:
     """Table 1: figures of different things that agree to the last digit."""
     places = list(printed("settings"))
     felm, bingchat, chatgpt = (places.index(one) for one in (*RESPONSES, "ChatGPT A-1"))
-    for name, row in rows().items():
+    for name, row in printed_rows().items():
         one, other = row[felm][BALANCED], row[bingchat][BALANCED]
         yield Check(1, f"{name}, FELM and BINGCHAT differ", f"{one}", f"{other}", one != other)
         one, other = row[chatgpt][BALANCED], row[chatgpt][F1]
@@ -107,7 +88,7 @@ def duplicates() -> Iterator[Check]:
 
 def gains() -> Iterator[Check]:
     """Sections 1 and 5: differences of Table 1's figures, in points."""
-    text, scores = printed("text"), rows()
+    text, scores = printed("text"), printed_rows()
     at = {name: place for place, name in enumerate(printed("settings"))}
     for what, key, other, place, metric in (
         ("DyDecomp, F1", "gain_over_dydecomp_f1", DYDECOMP, -1, F1),
@@ -132,7 +113,9 @@ def recalls() -> Iterator[Check]:
     """Section 5: both recalls on BINGCHAT, whose mean Table 1 prints."""
     text, place = printed("text"), list(printed("settings")).index("BINGCHAT")
     for name, key in ((DYDECOMP, "recalls_dydecomp"), (OURS, "recalls_dad")):
-        yield figure(1, f"BINGCHAT, {name}, mean of recalls", rows()[name][place][BALANCED], float(sum(text[key])) / 2)
+        yield figure(
+            1, f"BINGCHAT, {name}, mean of recalls", printed_rows()[name][place][BALANCED], float(sum(text[key])) / 2
+        )
     gain, claimed = text["recalls_dad"][1] - text["recalls_dydecomp"][1], text["recall_gain"]
     yield Check(TEXT, "gain in recall of NOT SUPPORTED", f"{claimed}", f"{gain}", gain == claimed)
 
@@ -149,7 +132,7 @@ def best() -> Iterator[Check]:
         ("BINGCHAT", F1, "F1", ("VeriScore", "Prompt")),
     ):
         place = list(printed("settings")).index(setting)
-        scores = {row: cells[place][metric] for row, cells in rows().items()}
+        scores = {row: cells[place][metric] for row, cells in printed_rows().items()}
         top = max(scores, key=lambda row: scores[row])
         yield Check(1, f"{setting}, best {name}", " or ".join(wanted), top, top.split(",")[0] in wanted)
 
@@ -166,7 +149,7 @@ def ablation() -> Iterator[Check]:
     trained = printed("table03")
     for name, same in (("Prompt only", SMALL), ("SFT + RL, dense + checklist", OURS)):
         for setting, (f1, claims) in zip(trained["settings"], trained["rows"][name], strict=True):
-            cell = rows()[same][list(printed("settings")).index(setting)]
+            cell = printed_rows()[same][list(printed("settings")).index(setting)]
             expected = f"{cell[F1]}, {cell[CLAIMS]}"
             yield Check(3, f"{name}, {setting}", f"{f1}, {claims}", expected, (f1, claims) == (cell[F1], cell[CLAIMS]))
 

@@ -9,11 +9,12 @@ from decimal import Decimal
 
 import pytest
 
-from vista_lab.decompose import printed as dad
-from vista_lab.decompose.printed import check_all, fitting, printed, rows, three_way
+from training.papers import dad
+from training.papers.checks import Verdict
+from training.papers.dad import check_all, fitting, printed, three_way
+from vista_lab.decompose.tables import printed_rows
 from vista_lab.metrics import detection
 from vista_lab.metrics.detection import Detection
-from vista_lab.papers.printed import Verdict
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +37,16 @@ def test_39_of_table_1s_48_pairs_follow_from_whole_counts(found: Verdict) -> Non
 
 @pytest.mark.parametrize(("size", "fit"), [((208, 188), 3), ((206, 187), 3), ((197, 181), 0)])
 def test_bingchat_fits_two_sizes_and_not_ours(size: tuple[int, int], fit: int) -> None:
-    assert sum(bool(fitting(row[5], size, True)) for row in rows().values()) == fit
+    assert sum(bool(fitting(row[5], size, True)) for row in printed_rows().values()) == fit
 
 
 @pytest.mark.parametrize("size", [(102, 47), (93, 56), (87, 62)])
 def test_no_pair_of_149_fits_a_row_as_well(size: tuple[int, int]) -> None:
-    assert sum(bool(fitting(row[1], size, False)) for row in rows().values()) < 3
+    assert sum(bool(fitting(row[1], size, False)) for row in printed_rows().values()) < 3
 
 
 def test_the_macro_f1_of_responses_is_the_f1_of_supported() -> None:
-    (met,) = fitting(rows()["DAD, Llama-3.1-8B"][5], (208, 188), True)
+    (met,) = fitting(printed_rows()["DAD, Llama-3.1-8B"][5], (208, 188), True)
     assert (met.tn, met.tp) == (127, 94)
     assert 100 * (met.other.f1 or 0) == pytest.approx(59.21, abs=0.005)
     assert 100 * (met.macro_f1 or 0) == pytest.approx(55.50, abs=0.005)
@@ -85,7 +86,7 @@ def test_three_way_agreement_follows_for_completeness_and_coherence(found: Verdi
 
 
 def test_figures_keep_their_printed_digits() -> None:
-    assert [str(value) for value in rows()["FActScore, Llama-3.1-8B"][4]] == ["53.93", "64.04", "8.9"]
+    assert [str(value) for value in printed_rows()["FActScore, Llama-3.1-8B"][4]] == ["53.93", "64.04", "8.9"]
     assert str(printed("table03")["rows"]["RL, sparse"][0][0]) == "70.86"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from vista_guard.types import Label
-from vista_lab.evaluate.vista.checks import (
+from training.papers import dad, knowmt, oasis, vista
+from training.papers.checks import Verdict, whole_number
+from training.papers.vista import (
+    confusion,
     detection_counts,
     marks,
     of_coconot,
@@ -14,13 +15,15 @@ from vista_lab.evaluate.vista.checks import (
     original_against_consensus,
     sets_with_jaccard,
 )
-from vista_lab.evaluate.vista.figures import MODELS, accuracies, confusion, differences
+from vista_guard.types import Label
+from vista_lab.evaluate.vista.figures import MODELS, accuracies, differences
 from vista_lab.metrics.intervals import Discordant
 from vista_lab.metrics.labels import accuracy, macro_f1
-from vista_lab.papers.printed import Verdict, table, whole_number
-from vista_lab.registry import load, named
+from vista_lab.papers import table
 from vista_lab.tables.runs import DATA_SETS, SYSTEMS
-from vista_lab.tables.writers import Cell, Heading, Row, Sheet, headings, markdown, percent, row
+from vista_lab.tables.writers import Cell, Heading, Sheet, headings, markdown, percent, row
+
+PAPERS = {"": vista, "LLM-OASIS": oasis, "DAD": dad, "KnowMT-Bench": knowmt}
 
 
 def sheets() -> list[Sheet]:
@@ -165,22 +168,6 @@ def significance(data_set: str) -> Sheet:
     return Sheet(f"paper-table-{number}", title, heads, tuple(rows), rule_before=rules)
 
 
-def confusions(model: str) -> Sheet:
-    """One of Tables 12 to 19, with its margins."""
-    printed = table("table12_19")
-    number = printed[model]["number"]
-    title = f"Table {number}. {printed['title']}: {model}"
-    return claim_confusion(f"paper-table-{number}", title, printed[model]["rows"])
-
-
-def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
-    """Counts with margins in the layout of Tables 12 to 19."""
-    labels = [str(label) for label in table("table12_19")["labels"]]
-    heads = headings(["human \\ model"], *labels, "Total")
-    body: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
-    return Sheet(name, title, heads, tuple(body), tuple(notes), frozenset({len(labels)}))
-
-
 def abstentions() -> Sheet:
     printed, detection = table("table20_21"), of_coconot()
     rows = [
@@ -215,7 +202,7 @@ def main() -> int:
     Returns:
         0, or 1 where a figure is neither as printed nor a named contradiction.
     """
-    verdicts: dict[str, Verdict] = {paper: load(check)() for paper, check in named("printed").items()}
+    verdicts = {paper: module.check_all() for paper, module in PAPERS.items()}
     print(markdown([*sheets(), *(contradicted_figures(verdict, paper) for paper, verdict in verdicts.items())]))
     wrong = [problem for verdict in verdicts.values() for problem in verdict.wrong]
     for problem in wrong:

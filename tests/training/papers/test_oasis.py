@@ -9,13 +9,14 @@ from decimal import Decimal
 
 import pytest
 
+from training.papers import oasis
+from training.papers.checks import Verdict
+from training.papers.oasis import check_all, claim_detection, printed, retriever_pairs, verifier_triplets
+from vista_lab import papers
 from vista_lab.metrics import agreement, detection
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.detection import Detection
-from vista_lab.oasis import printed as oasis
-from vista_lab.oasis.printed import check_all, claim_detection, printed, retriever_pairs, verifier_triplets
-from vista_lab.papers import printed as figures
-from vista_lab.papers.printed import Verdict
+from vista_lab.papers import table as figures_of
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,8 @@ def _changed(function: Callable[..., object], old: str, new: str, names: dict[st
 def test_an_exception_that_holds_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """A contradiction cannot be named where there is none."""
     known = [*printed("known"), {"table": 5, "what": "GPT-4o", "why": "nobody knows"}]
-    parts = {**figures.table("oasis"), "known": known}
-    monkeypatch.setattr(oasis, "table", lambda _: parts)
+    parts = {**figures_of("oasis"), "known": known}
+    for module in (oasis, papers):
+        monkeypatch.setattr(module, "table", lambda _: parts)
     (wrong,) = check_all().wrong
     assert wrong.startswith("Table 5, GPT-4o: printed 90.78")

@@ -1,17 +1,19 @@
 """The figures that KnowMT-Bench prints, and the checks on them that need no model.
 
-`tables/knowmt.toml` has the figures, as decimals with the printed digits, and the reasons for those that contradict others.
+`vista_lab/papers/tables/knowmt.toml` has the figures, and the reasons for those that contradict others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from statistics import harmonic_mean
-from typing import Any
 
+from training.papers.checks import Check, Verdict, agrees, count, figure, verdict
 from vista_guard._extras import require
-from vista_lab.papers.printed import Check, Verdict, agrees, count, figure, table, verdict
+from vista_lab.dialogues.tables.settings import SAME_MODEL
+from vista_lab.papers import part, table
 
 R_F, P_F, S_F, R_M, P_FC, S_H, D_F, D_H, D_R = range(9)
 """Places in a row of Table 12."""
@@ -20,21 +22,10 @@ TESTED = {15: ("S_f", S_F, -1), 16: ("S_h", S_H, 1), 17: ("D_f", D_F, 1), 18: ("
 """Tables of tests: figure, its place in Table 12, and the direction that is expected."""
 FIGURE_4 = 4
 """Stands for the table's number of what Figure 4 and its text print."""
-SAME_MODEL = {3: "Qwen-2.5-7B", 4: "Qwen-2.5-32B", 19: "QwQ-32B", 20: "Qwen-2.5-7B"}
-"""Tables of one model in several settings, of S_f, S_h, D_f and D_h; `single` and `multi` are in Table 12, too."""
 FOUR = (("S_f", S_F), ("S_h", S_H), ("D_f", D_F), ("D_h", D_H))
 STARS = {"***": Decimal("0.001"), "**": Decimal("0.01"), "*": Decimal("0.05")}
 
-
-def printed(name: str) -> Mapping[str, Any]:
-    """A part of the figures, by its name: `table12`, `table15`.
-
-    Examples:
-        >>> printed("table12")["single"]["GPT-4o"][S_F]
-        Decimal('28.77')
-    """
-    part: Mapping[str, Any] = table("knowmt")[name]
-    return part
+printed = partial(part, "knowmt")
 
 
 def check_all() -> Verdict:

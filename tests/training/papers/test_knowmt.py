@@ -9,10 +9,12 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from vista_lab.dialogues import printed as knowmt
-from vista_lab.dialogues.printed import check_all, printed, residuals
-from vista_lab.papers import printed as figures
-from vista_lab.papers.printed import Verdict
+from training.papers import knowmt
+from training.papers.checks import Verdict
+from training.papers.knowmt import check_all, printed, residuals
+from vista_lab import papers
+from vista_lab.dialogues.tables.settings import SAME_MODEL
+from vista_lab.papers import table as figures_of
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +43,8 @@ def test_the_contradictions_by_table(found: Verdict) -> None:
 
 
 def test_rows_of_one_model_are_those_of_table_12(found: Verdict) -> None:
-    held = Counter(
-        one.table for one in found.held if one.what.endswith("as in Table 12") and one.table in knowmt.SAME_MODEL
-    )
-    assert held == dict.fromkeys(knowmt.SAME_MODEL, 8)
+    held = Counter(one.table for one in found.held if one.what.endswith("as in Table 12") and one.table in SAME_MODEL)
+    assert held == dict.fromkeys(SAME_MODEL, 8)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,9 @@ def test_a_changed_row_of_one_model_is_found(
 ) -> None:
     values = list(printed(table)[row])
     values[place] = Decimal(values[place]) / 100 if table != "table15" else Decimal("0.51")
-    parts = {**figures.table("knowmt"), table: {**printed(table), row: values}}
-    monkeypatch.setattr(knowmt, "table", lambda _: parts)
+    parts = {**figures_of("knowmt"), table: {**printed(table), row: values}}
+    for module in (knowmt, papers):
+        monkeypatch.setattr(module, "table", lambda _: parts)
     assert any(told in one for one in check_all().wrong)
 
 
@@ -81,13 +82,15 @@ def test_a_digit_that_changes_is_found(monkeypatch: pytest.MonkeyPatch, table: s
     row = list(rows["Llama-3.1-8B"])
     row[place] = Decimal(row[place]) * 2
     changed = {**printed(table), setting: {**rows, "Llama-3.1-8B": row}}
-    parts = {**figures.table("knowmt"), table: changed}
-    monkeypatch.setattr(knowmt, "table", lambda _: parts)
+    parts = {**figures_of("knowmt"), table: changed}
+    for module in (knowmt, papers):
+        monkeypatch.setattr(module, "table", lambda _: parts)
     assert any("Llama-3.1-8B" in one for one in check_all().wrong)
 
 
 def test_a_contradiction_that_holds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"table": 14, "figures": ["S_f, aligned"], "why": "made up"}
-    parts = {**figures.table("knowmt"), "known": [*figures.table("knowmt")["known"], extra]}
-    monkeypatch.setattr(knowmt, "table", lambda _: parts)
+    parts = {**figures_of("knowmt"), "known": [*figures_of("knowmt")["known"], extra]}
+    for module in (knowmt, papers):
+        monkeypatch.setattr(module, "table", lambda _: parts)
     assert any("S_f, aligned" in one and "named as a contradiction" in one for one in check_all().wrong)

@@ -1,24 +1,11 @@
-"""Figures that papers print, in TOML files, and checks on them: which hold, which contradict others by name, which are wrong.
-
-Figures are decimals with the printed digits, so that rounding can be told from a difference.
-"""
+"""Checks on figures that papers print: which hold, which contradict others by name, which are wrong."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any
-
-
-@cache
-def table(name: str) -> Mapping[str, Any]:
-    """One file, by its name without the ending: `table02`, `table08_11`."""
-    file = files("vista_lab.papers") / "tables" / f"{name}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
 
 
 def agrees(printed: Decimal, found: float) -> bool:

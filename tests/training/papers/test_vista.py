@@ -7,13 +7,14 @@ from decimal import Decimal
 
 import pytest
 
-from vista_lab.evaluate.vista import checks
-from vista_lab.evaluate.vista import printed as command
-from vista_lab.evaluate.vista.checks import check_all
-from vista_lab.evaluate.vista.figures import MODELS, confusion, differences
-from vista_lab.evaluate.vista.printed import confusions
+from training.papers import tables as command
+from training.papers import vista as checks
+from training.papers.checks import Check, Verdict, agrees, figure, verdict, whole_number
+from training.papers.vista import check_all, confusion
+from vista_lab.evaluate.vista.figures import MODELS, differences
+from vista_lab.evaluate.vista.tables import confusions
 from vista_lab.metrics import detection, intervals, labels
-from vista_lab.papers.printed import Check, Verdict, agrees, figure, table, verdict, whole_number
+from vista_lab.papers import table
 
 
 @pytest.fixture(scope="module")

@@ -1,31 +1,23 @@
 """The figures that LLM-OASIS (Scirè et al., "Truth or Mirage?") prints, and the checks on them that need no model.
 
-`tables/oasis.toml` has the figures, as decimals with the printed digits, and those that contradict others, each with the reason.
+`vista_lab/papers/tables/oasis.toml` has the figures, and the reasons for those that contradict others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from functools import partial
 
+from training.papers.checks import Check, Verdict, count, figure, verdict, whole_number
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import Share
-from vista_lab.papers.printed import Check, Verdict, count, figure, table, verdict, whole_number
+from vista_lab.papers import part, table
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""
 
-
-def printed(name: str) -> Mapping[str, Any]:
-    """A part of the figures, by its name: `table03`, `text`.
-
-    Examples:
-        >>> printed("table04")["rows"]["GPT-4o"]
-        ['N/A', Decimal('60.75'), Decimal('68.02')]
-    """
-    part: Mapping[str, Any] = table("oasis")[name]
-    return part
+printed = partial(part, "oasis")
 
 
 def check_all() -> Verdict:
