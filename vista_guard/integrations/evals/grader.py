@@ -286,8 +286,7 @@ def _reason(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnR
 
 def _lines(claim: JudgedClaim) -> list[str]:
     quotes = [
-        f'      "{quote.text.strip()}" ({quote.source} {quote.title or quote.source_id}, {quote.score:.2f})'
-        for quote in claim.quotes
+        f'      "{quote.text.strip()}" ({quote.source} {quote.name}, {quote.score:.2f})' for quote in claim.quotes
     ]
     return [_head(claim), *quotes, f"      {claim.reason}"]
 

@@ -176,7 +176,10 @@ def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None
     with st.form(f"settle-{task.id}", border=False):
         replies = [_question(number, item, task) for number, item in enumerate(items) if item.open]
         agreed = sum(not item.open for item in items)
-        draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
+        draw(
+            el("p", f"{agreed} other claim{'s' * (agreed > 1)}, on which most agree, left as labelled.", cls="note"),
+            key="agreed",
+        )
         if st.form_submit_button("Settle this turn"):
             _write(desk, who, task, items, replies)
     draw(_notes(task), key="notes")
