@@ -212,8 +212,8 @@ def _time(
     """Returns the axis of times, with no more ticks than hours or days, whose names would repeat."""
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
     axis = alt.Axis(labelOverlap=True, labelExpr=TIME_OF_DAY, tickCount=ticks)
-    domain = {} if span is None else {"domain": [_iso(at) for at in span]}
-    scale = alt.Scale(type="utc", **domain)
+    domain: Any = alt.Undefined if span is None else [_iso(at) for at in span]
+    scale = alt.Scale(type="utc", domain=domain)
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=scale, axis=axis)
 
 
