@@ -76,7 +76,8 @@ function reveal(element, token) {
   requestAnimationFrame(() => {
     const box = element.closest("[data-scroll]");
     const { top, bottom } = element.getBoundingClientRect();
-    if (!box && (top < HEADER || bottom > innerHeight)) element.scrollIntoView({ block: "center" });
+    const covered = parseFloat(getComputedStyle(element).scrollMarginBottom); // by the panel, on a phone
+    if (!box && (top < HEADER || bottom + covered > innerHeight)) element.scrollIntoView({ block: "center" });
     if (!box) return;
     box.scrollTop += top - box.getBoundingClientRect().top - box.clientHeight / 3;
   });
