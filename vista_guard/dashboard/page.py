@@ -228,7 +228,7 @@ def _say(name: str) -> None:
         st.rerun()
 
 
-WHO_PX: Final = 340
+WHO_PX: Final = 270
 
 
 def _ask() -> None:

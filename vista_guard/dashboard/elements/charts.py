@@ -43,6 +43,9 @@ MANY: Final = 100
 
 HEIGHT: Final = 300
 
+FEWEST: Final = 12
+"""Stretches of time that bars have room for at least: a lone one would fill the chart."""
+
 UNIT: Final = alt.Scale(domain=[0, 1])
 """Shares."""
 
@@ -96,6 +99,12 @@ def stacked(
     longest = max((until - at for at, until, *_ in rows), default=timedelta())
     units = {timedelta(minutes=1): "utcyearmonthdatehoursminutes", timedelta(hours=1): "utcyearmonthdatehours"}
     unit = next((name for length, name in units.items() if longest <= length), "utcyearmonthdate")
+    begin, end = span or (
+        min((at for at, *_ in rows), default=None),
+        max((until for _, until, *_ in rows), default=None),
+    )
+    if begin is not None and end is not None:
+        span = min(begin, end - FEWEST * longest), end
     places = {name: place for place, name in enumerate(names)}
     words = {name: look(name).word if by_look else name for name in names}
     data = [
