@@ -27,6 +27,7 @@ from vista_guard.types import (
     SourceKind,
     Turn,
     TurnReport,
+    source_name,
 )
 
 if TYPE_CHECKING:
@@ -286,7 +287,8 @@ def _reason(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnR
 
 def _lines(claim: JudgedClaim) -> list[str]:
     quotes = [
-        f'      "{quote.text.strip()}" ({quote.source} {quote.name}, {quote.score:.2f})' for quote in claim.quotes
+        f'      "{quote.text.strip()}" ({quote.source} {source_name(quote.title, quote.source_id)}, {quote.score:.2f})'
+        for quote in claim.quotes
     ]
     return [_head(claim), *quotes, f"      {claim.reason}"]
 
