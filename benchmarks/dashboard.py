@@ -1,11 +1,12 @@
 """The dashboard on many reports: how long a page and a filter take, in the browser and in what the page reads.
 
-    python -m benchmarks.dashboard --count 100000
+    python -m benchmarks.dashboard --count 80000      # turns, eight to a conversation
     python -m benchmarks.dashboard --url sqlite:///reports.sqlite     # a database that is there already
     python -m benchmarks.dashboard --live 20     # how late Live shows a turn while so many a second are stored
 
 In the browser: from the request to the rows on the screen, in a browser that has the dashboard's own files, as every visit but
-the first. Needs an installed Chromium.
+the first; and the processor time that the dashboard's process takes for that, which other programs disturb less. Needs an
+installed Chromium.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # the bench extra brings it, dev does not
 
 from benchmarks.measure import timed
 from benchmarks.reports import fill, reports
@@ -60,7 +63,7 @@ def main() -> None:
         figures = (
             {"live": delays(url, arguments.live)}
             if arguments.live
-            else {"read": store_times(url), "browser": browser_times(url)}
+            else {"read": store_times(url), **browser_times(url)}
         )
         print(json.dumps(figures, indent=2))
 
@@ -101,9 +104,9 @@ def store_times(url: str) -> dict[str, float]:
     return figures
 
 
-def browser_times(url: str) -> dict[str, float]:
-    """Times the pages in a browser."""
-    with browsing(url) as (page, address):
+def browser_times(url: str) -> dict[str, dict[str, float]]:
+    """Times the pages in a browser, and in the dashboard's process."""
+    with browsing(url) as (page, address, process):
 
         def opening(path: str, row: str) -> Callable[[], Any]:
             def work() -> None:
@@ -118,23 +121,63 @@ def browser_times(url: str) -> dict[str, float]:
             attention.click()
             page.locator(".turn-row:not(.attention)").first.wait_for(state="detached", timeout=WAIT_MS)
 
-        figures = {
-            "Live": median(opening("/", ".turn-row")),
-            "Conversations": median(opening("/conversation", ".talks li")),
+        def searching(words: str) -> Callable[[], Any]:
+            def work() -> None:
+                page.get_by_label("Find conversations").fill(words)
+                page.keyboard.press("Enter")
+                page.wait_for_url("**words=*", timeout=WAIT_MS)
+                page.locator(DONE).wait_for(timeout=WAIT_MS)
+
+            return work
+
+        rested = opening("/conversation", ".talks li")
+        works = {
+            "Live": (opening("/", ".turn-row"), None),
+            "Conversations": (rested, None),
+            "Conversations, riskiest": (opening("/conversation?sort=risk", ".talks li"), None),
+            "Conversations, words that many have": (searching("ferry selma"), rested),
+            "Conversations, words that one has": (searching("17 selma"), rested),
+            "Conversations, words that none has": (searching("submarine"), rested),
+            "Live, filtered": (filtering, opening("/", ".turn-row:not(.attention)")),
         }
-        times = []
-        for _ in range(TIMES):
-            opening("/", ".turn-row:not(.attention)")()
-            page.wait_for_timeout(1000)
-            times.append(timed(filtering))
-    return {**figures, "Live, filtered": round(statistics.median(times), 1)}
+        figures = {name: paired(page, process, *work) for name, work in works.items()}
+    walls, processor = ({name: pair[place] for name, pair in figures.items()} for place in (0, 1))
+    return {"browser": walls, "processor time of the dashboard": processor}
+
+
+DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def paired(
+    page: Page, process: psutil.Process, work: Callable[[], Any], before: Callable[[], Any] | None
+) -> tuple[float, float]:
+    """Medians of the time that the work takes, and of the processor time that the process takes for it until the page rests."""
+    walls, processor = [], []
+    for run in range(TIMES + 1):
+        if before is not None:
+            before()
+        page.locator(DONE).wait_for(timeout=WAIT_MS)
+        page.wait_for_timeout(1000)
+        began = used(process)
+        wall = timed(work)
+        page.locator(DONE).wait_for(timeout=WAIT_MS)
+        if run:  # the first warms up
+            walls.append(wall)
+            processor.append(1000 * (used(process) - began))
+    return round(statistics.median(walls), 1), round(statistics.median(processor), 1)
+
+
+def used(process: psutil.Process) -> float:
+    """Processor time of a process so far, in seconds."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def delays(url: str, rate: int) -> dict[str, float]:
     """Times from storing a turn to its row on the screen, while `rate` turns a second are stored."""
     stored: dict[str, float] = {}
     stop = Event()
-    with browsing(url) as (page, _):
+    with browsing(url) as (page, _, _):
         writer = Thread(target=store, args=(url, rate, stored, stop))
         began = perf_counter()
         writer.start()
@@ -170,19 +213,19 @@ def store(url: str, rate: int, stored: dict[str, float], stop: Event) -> None:
 
 
 @contextmanager
-def browsing(url: str) -> Iterator[tuple[Page, str]]:
-    """The dashboard on these reports in a browser: its page Live, open, and its address."""
+def browsing(url: str) -> Iterator[tuple[Page, str, psutil.Process]]:
+    """The dashboard on these reports in a browser: its page Live, open, its address, and its process."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("the benchmark needs a Chromium: apt-get install chromium")
-    with serving(url) as link, sync_playwright() as playwright:
+    with serving(url) as (link, number), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(link, timeout=WAIT_MS)
         page.locator(".turn-row").first.wait_for(timeout=WAIT_MS)
-        yield page, link.partition("/?")[0]
+        yield page, link.partition("/?")[0], psutil.Process(number)
         browser.close()
 
 

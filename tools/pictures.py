@@ -37,7 +37,7 @@ def main() -> None:
         sys.exit("the pictures need a Chromium: apt-get install chromium")
     with TemporaryDirectory() as folder:
         reports, turns = seed(Path(folder))
-        with serving(reports, VISTA_GUARD_ENVIRONMENT="museum") as link, sync_playwright() as playwright:
+        with serving(reports, VISTA_GUARD_ENVIRONMENT="museum") as (link, _), sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             signed_in = browser.new_context()
             signed_in.new_page().goto(link)
@@ -135,8 +135,8 @@ def annotating(url: str, report: TurnReport) -> None:
 
 
 @contextmanager
-def serving(reports: str, **environment: str) -> Iterator[str]:
-    """The dashboard on these reports, with these environment variables, and its one-time link."""
+def serving(reports: str, **environment: str) -> Iterator[tuple[str, int]]:
+    """The dashboard on these reports, with these environment variables: its one-time link and its process id."""
     command = [sys.executable, "-m", "vista_guard", "dashboard", "--port", "0", "--reports", reports]
     variables = {**os.environ, **environment}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
@@ -146,7 +146,7 @@ def serving(reports: str, **environment: str) -> Iterator[str]:
             match = re.search(r"http://\S+", line)
             if match is None:
                 sys.exit(f"the dashboard did not start: {line}")
-            yield match[0]
+            yield match[0], process.pid
         finally:
             process.terminate()
 

@@ -6,6 +6,7 @@ Every model is frozen and has a stable JSON form. Offsets are Python string indi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -248,6 +249,19 @@ class EvidenceSet(Noun):
         return not self.documents and not self.knowledge and not self.history
 
 
+_MARK = re.compile(r"(?<=.) #[0-9a-f]{8}$")
+
+
+def source_name(title: str | None, source_id: str) -> str:
+    """Names a document for people: its title, else its id without the mark that tells equal first words apart.
+
+    Example:
+        >>> source_name(None, "The cafe is on the second floor. … #ddf3be57")
+        'The cafe is on the second floor. …'
+    """
+    return title or _MARK.sub("", source_id)
+
+
 class Evidence(Noun):
     """A quote that speaks for or against one claim. `score` is the judge's probability that it does.
 
@@ -263,6 +277,11 @@ class Evidence(Noun):
     headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     found: Retrieval | None = Field(default=None, exclude_if=_unset)
 
+    @property
+    def name(self) -> str:
+        """The source's name for people."""
+        return source_name(self.title, self.source_id)
+
 
 class Nearest(Noun):
     """The quote that came nearest to a claim which nothing confirms. `overlap` is the share of the claim's words in it."""
@@ -275,6 +294,11 @@ class Nearest(Noun):
     headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     found: Retrieval | None = Field(default=None, exclude_if=_unset)
     overlap: Probability
+
+    @property
+    def name(self) -> str:
+        """The source's name for people."""
+        return source_name(self.title, self.source_id)
 
 
 class Finding(Noun):
@@ -354,7 +378,7 @@ def _line(outcome: Finding | Unchecked) -> str:
     if isinstance(outcome, Unchecked):
         return f"{UNCHECKED}: {outcome.claim.text} ({outcome.error})"
     quote = next(iter(outcome.evidence), None)
-    shown = outcome.reason if quote is None else f'{quote.title or quote.source_id}: "{" ".join(quote.quote.split())}"'
+    shown = outcome.reason if quote is None else f'{quote.name}: "{" ".join(quote.quote.split())}"'
     return f"{outcome.label} {outcome.confidence:.2f}: {outcome.claim.text} ({shown})"
 
 

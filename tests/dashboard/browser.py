@@ -111,6 +111,12 @@ def each_look(page: Page) -> Iterator[int]:
         yield width
 
 
+def too_wide(page: Page) -> int:
+    """Pixels that lie to the right of what the window shows."""
+    places = "[document.documentElement, document.querySelector('[data-testid=stMain]')]"
+    return int(page.evaluate(f"Math.max(...{places}.map(place => place.scrollWidth - place.clientWidth))"))
+
+
 _BRIGHTNESS = "+getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor.match(/[0-9]+/)[0]"
 
 

@@ -85,12 +85,12 @@ def _dim(text: str) -> Text:
 
 
 def _quoted(evidence: Evidence) -> Text:
-    place = f" {evidence.source} {visible(evidence.title or evidence.source_id)}, {evidence.score:.2f}"
+    place = f" {evidence.source} {visible(evidence.name)}, {evidence.score:.2f}"
     return Text.assemble((f"“{visible(evidence.quote.strip())}”", "italic"), (place, "dim"))
 
 
 def _nearest(near: Nearest) -> Text:
-    place = f" nearest, in {visible(near.title or near.source_id)}"
+    place = f" nearest, in {visible(near.name)}"
     return Text.assemble((f"“{visible(near.quote.strip())}”", "italic"), (place, "dim"))
 
 
@@ -162,7 +162,7 @@ def _text(result: TextResult, text: str) -> Iterator[str]:
         label = f"{claim.label} {claim.confidence:.2f}" if claim.label else "UNCHECKED"
         quotes = "".join(map(_quote, claim.evidence))
         if claim.nearest is not None and not claim.evidence:
-            quotes = f'<span class="source">nearest, in {_html(claim.nearest.title or claim.nearest.source_id)}</span>'
+            quotes = f'<span class="source">nearest, in {_html(claim.nearest.name)}</span>'
             quotes += f"<blockquote>{_html(claim.nearest.quote)}</blockquote>"
         yield f'<tr><td>{label}<td>{_html(claim.text)}<td>{quotes}<span class="note">{_html(claim.reason)}</span></tr>'
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
@@ -171,7 +171,7 @@ def _text(result: TextResult, text: str) -> Iterator[str]:
 
 def _quote(evidence: Evidence) -> str:
     place = f", characters {evidence.span.start}–{evidence.span.end}" if evidence.span else ""
-    source = f"{evidence.title or evidence.source_id} ({evidence.source_id}){place}, {evidence.score:.2f}"
+    source = f"{evidence.name} ({evidence.source_id}){place}, {evidence.score:.2f}"
     return f'<blockquote>{_html(evidence.quote)}</blockquote><span class="source">{_html(source)}</span><br>'
 
 

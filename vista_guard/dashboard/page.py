@@ -132,7 +132,7 @@ class Desk:
             text = "Copy these lines. The first guarded turn appears here by itself."
             draw(el("section", el("h2", "No turns yet"), el("p", text), cls="state invite"), key="invitation")
             # Streamlit's colours for the shell are too faint.
-            st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language=None)
+            st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language=None, wrap_lines=True)
             demo = el("code", "vista-guard dashboard --demo")
             draw(el("p", "Just looking? ", demo, cls="faint small"), key="look-around")
         st.fragment(self._wait, run_every=WAIT_S)()
@@ -228,9 +228,13 @@ def _say(name: str) -> None:
         st.rerun()
 
 
+WHO_PX: Final = 270
+
+
 def _ask() -> None:
+    label = "Who are you? Your decisions are stored under this name."
     with st.form("who-form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = st.text_input("Who are you? Your decisions are stored under this name.", key="who-name", max_chars=80)
+        typed = st.text_input(label, key="who-name", max_chars=80, width=WHO_PX)
         if st.form_submit_button("Go on") and typed.strip():
             address.write(**{NAME: typed.strip()})
             st.rerun()

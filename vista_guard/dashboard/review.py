@@ -19,6 +19,7 @@ from vista_guard.dashboard.page import NAME, Desk, download, name_of, under_name
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.policy.explanations import explain, worst
+from vista_guard.stores.reports import ATTENTION
 from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
 from vista_guard.stores.reviews.queue import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
@@ -196,7 +197,7 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str | None, marked: 
         "li",
         under_name("review", shorten(_heading(turn), 160) or "(an empty turn)", turn=review.report_id),
         el("div", _chips(review), _equal(len(group)), cls="row"),
-        el("p", clause(explain(turn.report)), cls="small worst") if isinstance(turn, GuardedTurn) else None,
+        _why(turn) if isinstance(turn, GuardedTurn) else None,
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint facts-line"),
         cls="here" if marked else "",
         aria_current="true" if marked else None,
@@ -211,6 +212,15 @@ def _heading(turn: GuardedTurn | str | None) -> str:
         return "This report cannot be read."
     outcome = worst(turn.report)
     return turn.draft or (turn.report.response if outcome is None else outcome.claim.text)
+
+
+def _why(turn: GuardedTurn) -> Node:
+    """The reason, behind its claim where the draft has more than that claim."""
+    outcome = worst(turn.report) if turn.report.decision.action in ATTENTION else None
+    claim = (
+        None if outcome is None or outcome.claim.text == _heading(turn) else el("q", shorten(outcome.claim.text, 160))
+    )
+    return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="small worst")
 
 
 def _equal(count: int) -> Node | None:

@@ -142,7 +142,9 @@ def _failures(rollup: Rollup, step: Step) -> None:
     points = series.failures(rollup, step)
     if points:
         text = "Failed calls to upstream, and turns in which the judge or a store failed."
-        chart = charts.stacked(points, PARTS, "errors", by_look=False)
+        times = [(row.at, row.at) for row in rollup.turns] + [(point.at, point.until) for point in points]
+        span = min(at for at, _ in times), max(until for _, until in times)
+        chart = charts.stacked(points, PARTS, "errors", by_look=False, span=span)
         charts.panel("trends-failures", "Errors", text, chart, *_columns(points, PARTS, 0))
         draw(_kinds(rollup), key="trends-failure-kinds")
 
@@ -295,7 +297,8 @@ def _cells(rollup: Rollup) -> list[tuple[object, ...]]:
     claims: Counter[tuple[datetime, str]] = Counter()
     for row in rollup.claims:
         claims[row.at, row.label] += row.claims
-    return [*turns, *((_when(at), "claims", label, count) for (at, label), count in sorted(claims.items()))]
+    errors = ((_when(row.at), "errors", failure_words(row.part, row.kind), row.failures) for row in rollup.failures)
+    return [*turns, *((_when(at), "claims", label, count) for (at, label), count in sorted(claims.items())), *errors]
 
 
 def _sums(rollup: Rollup, usage: Rollup) -> Sums:

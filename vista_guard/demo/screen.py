@@ -124,7 +124,7 @@ def _claim(finding: Finding) -> Text:
 
 def _source(evidence: Evidence) -> str:
     return {
-        SourceKind.DOCUMENT: f"document “{evidence.title or evidence.source_id}”",
+        SourceKind.DOCUMENT: f"document “{evidence.name}”",
         SourceKind.KNOWLEDGE: "said earlier",
         SourceKind.PERSONA: "persona",
         SourceKind.HISTORY: "earlier turn",

@@ -101,7 +101,7 @@ def source_name(evidence: Sequence[Evidence]) -> str:
     if not evidence:
         return "the evidence"
     first = evidence[0]
-    return _SOURCES.get(first.source) or first.title or first.source_id
+    return _SOURCES.get(first.source) or first.name
 
 
 def _quoted(evidence: Sequence[Evidence]) -> str:

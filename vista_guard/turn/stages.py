@@ -173,7 +173,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
 
 def source_name(evidence: Evidence) -> str:
     if evidence.source == "document":
-        return f"document “{evidence.title or evidence.source_id}”"
+        return f"document “{evidence.name}”"
     return f"the agent's {evidence.source}"
 
 

@@ -145,17 +145,19 @@ def _bar(count: int, turns: int, cls: str) -> Node:
 
 def matrix(found: Comparison, names: Sequence[str], chosen: tuple[Action, Action] | None) -> Node:
     """Turns by both decisions. A cell off the diagonal is a button that shows its turns."""
-    rows = {one: [_cell(found, one, other, chosen) for other in Action] for one in Action}
+    rows = {one: [_cell(found, names, one, other, chosen) for other in Action] for one in Action}
     box = table_of_labels(f"{names[0]} ↓  {names[1]} →", list(Action), rows, "Transitions")
     text = el("p", "Press a number to see these turns alone.", cls="small faint")
     return el("section", el("h2", "From one to the other"), text, box)
 
 
-def _cell(comparison: Comparison, one: Action, other: Action, chosen: tuple[Action, Action] | None) -> Node:
+def _cell(
+    comparison: Comparison, names: Sequence[str], one: Action, other: Action, chosen: tuple[Action, Action] | None
+) -> Node:
     count = comparison.transitions[one, other]
     if one is other or not count:
         return el("td", f"{count:,}", cls="number same")
-    about = f"{count:,} turns: {look(one).word} by the first, {look(other).word} by the second"
+    about = f"{count:,} turns: {look(one).word} by {names[0]}, {look(other).word} by {names[1]}"
     pressed, act = str((one, other) == chosen).lower(), Act(CELL, f"{one}-{other}")
     press = el("button", f"{count:,}", cls="cell", act=act, aria_label=about, aria_pressed=pressed)
     return el("td", press, cls="number")
@@ -197,7 +199,12 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
     return el("section", el("h2", "What this can't tell"), el("ul", *items, cls="honest small"))
 
 
-def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
+def example(
+    it: ChangedTurn,
+    said: tuple[str, Decision | None, Decision | None] | None,
+    fine: bool | None,
+    names: Sequence[str],
+) -> Node:
     """One turn on which the policies differ: what was said, and both decisions with their reasons."""
     text, first, second = said or ("(this report cannot be read)", None, None)
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")
@@ -210,8 +217,8 @@ def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] 
         el("div", chip(it.first), el("span", "→", aria_label="then"), chip(it.second), cut, person, cls="row"),
         to("conversation", shorten(text, 400) or "(no text)", cls="said", turn=it.case.report_id),
         el("p", about, cls="small faint"),
-        _because("first", first),
-        _because("second", second),
+        _because(names[0], first),
+        _because(names[1], second),
         key=it.case.report_id,
     )
 

@@ -145,7 +145,7 @@ def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
     """Source and quote of each piece of a claim's evidence."""
     source_names = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
     pieces = getattr(outcome, "evidence", ())
-    return [(source_names.get(piece.source) or piece.title or piece.source_id, piece.quote) for piece in pieces]
+    return [(source_names.get(piece.source) or piece.name, piece.quote) for piece in pieces]
 
 
 def _lines(policy: NamedPolicy) -> str:

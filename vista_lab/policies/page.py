@@ -263,7 +263,23 @@ def _write(name: str, choice: PolicyChoice) -> None:
 
 
 EXAMPLES: Final = 20
-NAMES: Final = ("first", "second")
+
+
+def column_names(first: PolicyChoice, second: PolicyChoice, configured: Recipe) -> tuple[str, str]:
+    """Names both policies as they were chosen; two of one name say which is which.
+
+    Example:
+        >>> strict = PolicyChoice("strict")
+        >>> column_names(PolicyChoice(CONFIGURED), strict, Recipe("balanced"))
+        ('settings (balanced)', 'strict')
+        >>> column_names(strict, replace(strict, risks={"flag": 0.4}), Recipe("balanced"))
+        ('strict', 'strict, changed')
+        >>> column_names(strict, strict, Recipe("balanced"))
+        ('first strict', 'second strict')
+    """
+    short = {CONFIGURED: f"settings ({configured.preset})", RECORDED: "what was done"}
+    one, other = (f"{short.get(side.base, side.base)}{', changed' * side.own}" for side in (first, second))
+    return (one, other) if one != other else (f"first {one}", f"second {other}")
 
 
 def lab(desk: Desk) -> None:
@@ -330,23 +346,24 @@ def _draw_comparison(
     sides = [policy for _, policy in (first, second)]
     decided = [recorded_action if policy is None else by_policy(policy) for policy in sides]
     comparison = compare(sample.cases, *decided)
+    names = column_names(first[0], second[0], desk.material.policy)
     rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
     reproduced = reproduction_share(sample.cases, comparison.first, rules)
     fine = fine_turns(desk.words, sample.cases)
     chosen = _pair(address.read("pair"))
     top = el(
         "div",
-        policy_figures.totals(comparison, NAMES),
-        policy_figures.matrix(comparison, NAMES, chosen),
-        policy_figures.agreement(comparison.agreement(fine), NAMES),
-        policy_figures.honesty(comparison, sample, NAMES, reproduced),
+        policy_figures.totals(comparison, names),
+        policy_figures.matrix(comparison, names, chosen),
+        policy_figures.agreement(comparison.agreement(fine), names),
+        policy_figures.honesty(comparison, sample, names, reproduced),
         cls="lab",
     )
     event = draw(top, key="lab-figures")
     if isinstance(event, Act) and event.name == policy_figures.CELL:
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
-    _draw_changed_turns(desk, comparison, sides, chosen, fine)
+    _draw_changed_turns(desk, comparison, names, sides, chosen, fine)
 
 
 def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
@@ -361,6 +378,7 @@ def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
 def _draw_changed_turns(
     desk: Desk,
     comparison: Comparison,
+    names: tuple[str, str],
     sides: list[PolicyFor | None],
     chosen: tuple[Action, Action] | None,
     fine: Mapping[str, bool],
@@ -375,7 +393,7 @@ def _draw_changed_turns(
         heading += f", {first + 1:,} to {first + len(part):,} shown"
     rows = [
         policy_figures.example(
-            change, _words(change, turns.get(change.case.report_id), sides), fine.get(change.case.report_id)
+            change, _words(change, turns.get(change.case.report_id), sides), fine.get(change.case.report_id), names
         )
         for change in part
     ]
@@ -384,7 +402,7 @@ def _draw_changed_turns(
     section = el("section", el("h2", "Turns that change"), el("p", heading, cls="small faint"), body, more)
     event = draw(section, key="lab-changed")
     if changes:
-        header = ("report", "first policy", "second policy", "cut short", "fine")
+        header = ("report", *names, "cut short", "fine")
         table = [
             (change.case.report_id, change.first, change.second, change.censored, fine.get(change.case.report_id))
             for change in changes

@@ -16,11 +16,13 @@ import pytest
 from playwright.sync_api import Browser, WebSocketRoute, expect
 
 from tests.dashboard import seeded, slow
-from tests.dashboard.browser import WAIT_MS, faults, serving
+from tests.dashboard.browser import WAIT_MS, each_look, faults, serving, too_wide
 from tests.raising import raises
-from vista_guard import ConfigError
+from vista_guard import ConfigError, _aio
 from vista_guard.dashboard.live import EVERY_S
 from vista_guard.dashboard.server import Dashboard, database, run
+from vista_guard.stores.reports import SqlReports
+from vista_guard.types import PartFailure
 
 
 def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: Browser, tmp_path: Path) -> None:
@@ -158,3 +160,35 @@ def test_a_look_of_live_does_not_empty_the_page_that_it_was_left_for(browser: Br
         page.go_back()
         expect(page.get_by_role("heading", name="Live")).to_be_visible()
         expect(page.locator(blocked)).to_be_visible()
+
+
+def test_what_broke_is_told_in_one_row_with_the_way_to_it(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    url = seeded.write(file, *seeded.talk())
+
+    async def failing() -> None:
+        store = SqlReports(url)
+        for name in ("harbour-talk", "never stored", "harbour-talk"):
+            await store.write_failure(PartFailure(part="upstream", kind="status", conversation_id=name))
+        await store.write_failure(PartFailure(part="upstream", kind="connect"))
+        await store.aclose()
+
+    _aio.run(failing())
+    with serving("--reports", url) as dashboard, browser.new_context(accept_downloads=True) as context:
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        dashboard.open(page, "/")
+        page.locator(".tile", has_text="errors").get_by_role("link", name="4").click()
+        rows = page.locator(".broken li")
+        expect(rows).to_have_count(2)
+        status = rows.filter(has_text="3 times")
+        expect(status).to_contain_text("harbour-talk, never stored")
+        for _ in each_look(page):
+            assert faults(page) == []
+            assert too_wide(page) == 0
+        with page.expect_download() as download:
+            page.get_by_test_id("stDownloadButton").get_by_role("button").click()
+        assert download.value.path().read_text("utf-8").count("upstream") >= 4
+        status.get_by_role("link", name="harbour-talk").click()
+        expect(page.get_by_text("Tell me about the harbour.")).to_be_visible()

@@ -116,7 +116,7 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     fine = fine_turns(Words(labels), sample.cases)
     assert fine == {changed.case.report_id: False}
     assert "100 %" in policy_figures.agreement(found.agreement(fine), ("first", "second")).text()
-    assert "people: not fine" in policy_figures.example(changed, None, False).text()
+    assert "people: not fine" in policy_figures.example(changed, None, False, ("first", "second")).text()
 
 
 def test_texts_of_a_changed_turn_say_where_they_are_cut(reader: ReportReader) -> None:
@@ -124,7 +124,7 @@ def test_texts_of_a_changed_turn_say_where_they_are_cut(reader: ReportReader) ->
     mild, hard = (policies_by_judge(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
     changed = compare(sample.cases, by_policy(mild), by_policy(hard)).changed[0]
     decided = Decision(action=Action.BLOCK, reason="It sank. " * 100)
-    text = policy_figures.example(changed, ("It is red. " * 100, decided, None), None).text()
+    text = policy_figures.example(changed, ("It is red. " * 100, decided, None), None, ("first", "second")).text()
     assert text.count("…") == 2
 
 

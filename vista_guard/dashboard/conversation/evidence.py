@@ -63,7 +63,7 @@ def _nearest(outcome: Outcome) -> list[Node]:
         return []
     head = el(
         "div",
-        el("span", "nearest: ", el("strong", near.title or near.source_id)),
+        el("span", "nearest: ", el("strong", near.name)),
         el("span", f"{near.overlap:.0%} of its words", cls="faint nowrap"),
         cls="name",
     )
@@ -90,7 +90,7 @@ def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
 
 def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources, token: str) -> Node:
     document = _document(evidence, turn)
-    name = evidence.title or (document.title if document else None) or evidence.source_id
+    name = (document and document.title) or evidence.name
     head = el(
         "div",
         el(

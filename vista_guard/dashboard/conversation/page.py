@@ -19,7 +19,7 @@ from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
 from vista_guard.policy.explanations import WORST, answer_number, explain
-from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order
+from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order, Page
 from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
@@ -34,48 +34,67 @@ def listing(desk: Desk) -> None:
         filters, order = filter_bar(choices), address.order_box()
         page = desk.reports.conversations(filters, after=address.read(AFTER), order=order)
         highlights = desk.reports.highlights(filters, page.rows)
-        broken = desk.reports.failures(filters).rows if filters.failed else ()
-        download(
-            "conversations", HEADER, lambda: [_cells(row, highlights.get(row.key, Highlight())) for row in page.rows]
-        )
-    if broken:
+        broken = desk.reports.failures(filters) if filters.failed else Page[FailureRow]((), None)
+        if broken.rows:
+            download("errors", BROKEN, lambda: map(_broken_cells, broken.rows))
+        else:
+            talks = [(row, highlights.get(row.key, Highlight())) for row in page.rows]
+            download("conversations", HEADER, lambda: (_cells(*talk) for talk in talks))
+    if page.rows or filters.narrow:
+        desk.follow(draw(address.views(datetime.now(UTC)), key="views"))
+    if broken.rows:
         desk.follow(draw(_broken(broken, {row.conversation_id for row in page.rows}), key="broken"))
     if not page.rows:
-        if not broken:
+        if not broken.rows:
             _draw_empty(desk, filters)
         return
     rows = [_row(row, highlights.get(row.key, Highlight()), order) for row in page.rows]
     items = el("ul", *rows, cls="talks", aria_label=f"Conversations, {address.ORDERS[order]}")
     more = tree.pager("more", "From the start", "More conversations", begun=address.read(AFTER), next=page.next)
-    event = draw(el("div", address.views(datetime.now(UTC)), items, more, cls="stack"), key="talks")
+    event = draw(el("div", items, more, cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
     desk.follow(event)
 
 
-def _broken(rows: Sequence[FailureRow], known: Collection[str]) -> Node:
-    """Draws what broke, newest first; `known` are conversations that can be opened."""
+def _broken(failures: Page[FailureRow], known: Collection[str]) -> Node:
+    """Draws what broke, newest first, equal failures as one row; `known` are conversations that can be opened."""
+    groups: dict[tuple[str, str, str | None], list[FailureRow]] = {}
+    for row in failures.rows:
+        groups.setdefault((row.part, row.kind, row.tenant), []).append(row)
     items = []
-    for row in rows:
-        words, name = failure_words(row.part, row.kind), row.conversation_id
-        what: Node | str = words
-        if row.report_id is not None:
-            what = to("conversation", words, turn=row.report_id)
-        elif name in known:
-            what = to("conversation", words, conversation=name)
-        tenant = f" · tenant {row.tenant}" if row.tenant else ""
-        facts = (address.ago(row.at), f"{own_name(name, row.tenant)}{tenant}")
+    for (part, kind, tenant), rows in groups.items():
+        newest, oldest = address.ago(rows[0].at), address.ago(rows[-1].at)
+        facts = [newest if newest == oldest else f"{oldest} to {newest}", *([f"tenant {tenant}"] if tenant else [])]
+        where = list({(row.conversation_id, row.report_id): row for row in rows}.values())
+        named = [piece for row in where[:NAMED] for piece in (", ", _where_broken(row, known))][1:]
+        rest = [f" and {len(where) - NAMED} more"] if len(where) > NAMED else []
         items.append(
             el(
                 "li",
-                el("strong", what),
+                el("strong", failure_words(part, kind)),
+                el("span", f"{len(rows)} times", cls="chip tone-contradicted") if len(rows) > 1 else None,
                 el("div", " · ".join(facts), cls="small faint facts-line"),
-                key=str(row.number),
+                el("div", *named, *rest, cls="small facts-line"),
+                key=f"{part} {kind} {tenant}",
             )
         )
     listed = el("ul", *items, cls="talks", aria_label="What broke, newest first")
-    return el("details", el("summary", f"What broke: {len(rows)}"), listed, open="", cls="broken")
+    count = f"{len(failures.rows)}{' newest' if failures.next else ''}"
+    return el("details", el("summary", f"What broke: {count}"), listed, open="", cls="broken")
+
+
+NAMED: Final = 12
+"""Most conversations that a row of equal failures names."""
+
+
+def _where_broken(row: FailureRow, known: Collection[str]) -> Node | str:
+    """The failure's conversation, with a link to its turn or to itself where there is one to open."""
+    name = own_name(row.conversation_id, row.tenant)
+    if row.report_id is not None:
+        return to("conversation", name, turn=row.report_id)
+    return to("conversation", name, conversation=row.conversation_id) if row.conversation_id in known else name
 
 
 def _draw_empty(desk: Desk, filters: Filters) -> None:
@@ -126,6 +145,14 @@ def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> N
         el("div", " · ".join(facts), cls="small faint facts-line"),
         key=row.key,
     )
+
+
+BROKEN = ("time", "part", "error", "conversation", "tenant", "report")
+
+
+def _broken_cells(row: FailureRow) -> Sequence[object]:
+    what = failure_words(row.part, row.kind)
+    return address.exact(row.at), row.part, what, row.conversation_id, row.tenant, row.report_id
 
 
 _COUNTS = ("turns", "blocked", "repaired", "flagged", "last")
@@ -207,7 +234,7 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None
             claim = (None, None) if outcome is None else (outcome.claim.text, label_of(outcome))
-            quoted = (None, None) if first is None else (first.title or first.source_id, first.quote)
+            quoted = (None, None) if first is None else (first.name, first.quote)
             yield *cells, turn.question, report.response, *claim, finding and finding.confidence, *quoted
 
 

@@ -43,6 +43,9 @@ MANY: Final = 100
 
 HEIGHT: Final = 300
 
+FEWEST: Final = 12
+"""Stretches of time that bars have room for at least: a lone one would fill the chart."""
+
 UNIT: Final = alt.Scale(domain=[0, 1])
 """Shares."""
 
@@ -76,18 +79,32 @@ def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
     return alt.Color("name:N", scale=alt.Scale(domain=domain, range=colours), sort=domain, legend=legend)
 
 
-def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *, by_look: bool = True) -> alt.Chart:
+def stacked(
+    rows: Sequence[tuple[Any, ...]],
+    names: Sequence[str],
+    title: str,
+    *,
+    by_look: bool = True,
+    span: tuple[datetime, datetime] | None = None,
+) -> alt.Chart:
     """Draws stacked bars over time, in the order of `names`.
 
     Args:
         rows: begin, end, name and count.
         names: labels or actions, whose words are shown; other names are shown as they are, without `by_look`.
         title: of the axis of counts.
+        span: time that the axis covers; that of the rows when None.
     """
     # The unit makes each bar as wide as its stretch of time.
     longest = max((until - at for at, until, *_ in rows), default=timedelta())
     units = {timedelta(minutes=1): "utcyearmonthdatehoursminutes", timedelta(hours=1): "utcyearmonthdatehours"}
     unit = next((name for length, name in units.items() if longest <= length), "utcyearmonthdate")
+    begin, end = span or (
+        min((at for at, *_ in rows), default=None),
+        max((until for _, until, *_ in rows), default=None),
+    )
+    if begin is not None and end is not None:
+        span = min(begin, end - FEWEST * longest), end
     places = {name: place for place, name in enumerate(names)}
     words = {name: look(name).word if by_look else name for name in names}
     data = [
@@ -98,7 +115,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
         alt.Chart(alt.InlineData(values=data))
         .mark_bar(binSpacing=0)
         .encode(
-            x=_time("at", unit, ticks=min(TICKS, len({at for at, *_ in rows}))),
+            x=_time("at", unit, ticks=TICKS if span else min(TICKS, len({at for at, *_ in rows})), span=span),
             y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([bar["count"] for bar in data])),
             color=colour(names, by_look=by_look),
             order="place:O",
@@ -198,11 +215,15 @@ def _cell(cell: str | float, *, first: bool) -> Node:
     return el("th", text, scope="row") if first else el("td", text, cls="number" if number else "")
 
 
-def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
+def _time(
+    name: str, unit: str | None = None, *, ticks: int = TICKS, span: tuple[datetime, datetime] | None = None
+) -> alt.X:
     """Returns the axis of times, with no more ticks than hours or days, whose names would repeat."""
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
     axis = alt.Axis(labelOverlap=True, labelExpr=TIME_OF_DAY, tickCount=ticks)
-    return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
+    domain: Any = alt.Undefined if span is None else [_iso(at) for at in span]
+    scale = alt.Scale(type="utc", domain=domain)
+    return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=scale, axis=axis)
 
 
 def _iso(at: datetime) -> str:

@@ -1,6 +1,7 @@
 // Makes the elements of a tree, and changes those that are there already. Texts are set as text: nothing is parsed.
 
 const STYLES = new Set(["left", "width", "height"]);
+const HEADER = 60; // pixels that stay above a page
 
 function send(component, told) {
   component.setTriggerValue("event", told);
@@ -52,15 +53,21 @@ function selected(component, element, act) {
   };
 }
 
-function attributes(element, wanted) {
+function attributes(element, wanted, skipped) {
   for (const { name } of [...element.attributes]) {
-    if (name !== "class" && name !== "style" && !(name in wanted)) element.removeAttribute(name);
+    if (name !== "class" && name !== "style" && name !== skipped && !(name in wanted)) element.removeAttribute(name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // What a reader has opened or closed stays so.
-    if (name === "open" && element.__made) continue;
-    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+    if (name !== skipped && element.getAttribute(name) !== value) element.setAttribute(name, value);
   }
+}
+
+// What a reader has opened or closed stays so, as long as it is about the same; its numbers may change.
+function unfolded(element, node) {
+  const title = node.t === "details" ? JSON.stringify(node.n[0].n).replace(/[0-9]+/g, "") : "";
+  const same = element.__title === title;
+  element.__title = title;
+  return same ? "open" : "";
 }
 
 function reveal(element, token) {
@@ -68,8 +75,11 @@ function reveal(element, token) {
   element.__revealed = token;
   requestAnimationFrame(() => {
     const box = element.closest("[data-scroll]");
-    if (!box) return element.scrollIntoView({ block: "center" });
-    box.scrollTop += element.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+    const { top, bottom } = element.getBoundingClientRect();
+    const covered = parseFloat(getComputedStyle(element).scrollMarginBottom); // by the panel, on a phone
+    if (!box && (top < HEADER || bottom + covered > innerHeight)) element.scrollIntoView({ block: "center" });
+    if (!box) return;
+    box.scrollTop += top - box.getBoundingClientRect().top - box.clientHeight / 3;
   });
 }
 
@@ -124,7 +134,7 @@ function once(element, name, value, act) {
 function dress(component, element, node) {
   const classes = node.c || "";
   if (element.className !== classes) element.className = classes;
-  attributes(element, node.a || {});
+  attributes(element, node.a || {}, unfolded(element, node));
   for (const [name, value] of Object.entries(node.s || {})) {
     if (STYLES.has(name)) element.style[name] = Number(value) + "%";
   }
@@ -138,7 +148,6 @@ function dress(component, element, node) {
   if (wanted["aria-keyshortcuts"]) shortcuts.add(element);
   once(element, "__focused", wanted["data-focus"], (value) => focusField(value.split("#")[0]));
   once(element, "__remembered", wanted["data-remember"], remember);
-  element.__made = true;
 }
 
 function made(component, found, node) {

@@ -27,6 +27,7 @@ from vista_guard.types import (
     SourceKind,
     Turn,
     TurnReport,
+    source_name,
 )
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def _reason(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnR
 
 def _lines(claim: JudgedClaim) -> list[str]:
     quotes = [
-        f'      "{quote.text.strip()}" ({quote.source} {quote.title or quote.source_id}, {quote.score:.2f})'
+        f'      "{quote.text.strip()}" ({quote.source} {source_name(quote.title, quote.source_id)}, {quote.score:.2f})'
         for quote in claim.quotes
     ]
     return [_head(claim), *quotes, f"      {claim.reason}"]

@@ -52,7 +52,7 @@ def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...
 def source_phrase(evidence: Evidence) -> str:
     """The evidence's source, as the beginning of a sentence."""
     if evidence.source is SourceKind.DOCUMENT:
-        return f'The document "{evidence.title or evidence.source_id}"'
+        return f'The document "{evidence.name}"'
     if evidence.source is SourceKind.PERSONA:
         return "The persona"
     if evidence.source is SourceKind.HISTORY:

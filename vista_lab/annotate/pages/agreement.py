@@ -189,7 +189,10 @@ def _settle_claims(batches: Batches, who: str, task: CompleteTask, turn: Guarded
     with st.form(f"settle-{task.id}", border=False):
         replies = [_question(number, item, task) for number, item in enumerate(items) if item.open]
         agreed = sum(not item.open for item in items)
-        draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
+        draw(
+            el("p", f"{agreed} other claim{'s' * (agreed > 1)}, on which most agree, left as labelled.", cls="note"),
+            key="agreed",
+        )
         if st.form_submit_button("Settle this turn"):
             claims = (*answers(items), *(claim for reply in replies if reply for claim in reply))
             _write(replies, lambda: batches.settle(task.id, claims, who=who))

@@ -67,7 +67,7 @@ MOST_TURNS = 200
 def list_batches(desk: Desk, who: str) -> None:
     """Draws the list and, for reviewers, the form for a new batch."""
     rows = [_batch_row(batch) for batch in batches_of(desk).all()]
-    text = "A batch is some turns that several people label, each by themselves. Make one below."
+    text = "A batch is a set of turns that several people label independently. Make one below."
     body = el("ul", *rows, cls="talks", aria_label="Batches") if rows else tree.empty("Nothing to annotate yet", text)
     desk.follow(draw(body, key="batches"))
     if desk.viewer.allows(Permission.REVIEW):
@@ -88,7 +88,7 @@ def _form(desk: Desk, who: str) -> None:
     with st.form("new", border=True):
         name = st.text_input("Name", key="new-name", max_chars=80, placeholder="pilot")
         with st.container(horizontal=True):
-            count = st.number_input("Turns, the newest that pass the filters", 1, MOST_TURNS, 20, key="new-count")
+            count = st.number_input("Newest turns", 1, MOST_TURNS, 20, key="new-count")
             wanted = st.number_input("Annotators for each turn", 1, MOST_ANNOTATORS, 2, key="new-wanted")
         if st.form_submit_button("Make the batch"):
             _make(desk, who, name, _newest_turns(desk, filters, int(count)), int(wanted))

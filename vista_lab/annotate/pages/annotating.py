@@ -12,7 +12,7 @@ from vista_guard.dashboard.elements.tree import Act, Node, el
 from vista_guard.dashboard.page import NAME, Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Passage, SourceKind
+from vista_guard.types import Passage, SourceKind, source_name
 from vista_lab.annotate.batches import AnnotationTask, Batches, CompleteTask, FormBatch
 from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Form, Item, Mark
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
@@ -137,8 +137,10 @@ def _line(who: str, text: str, cls: str) -> Node:
 def _documents(turn: GuardedTurn) -> list[Node | None]:
     documents, evidence = (turn.texts.documents, turn.texts.evidence) if turn.texts else ((), ())
     knowledge = [passage for passage in evidence if passage.source is not SourceKind.DOCUMENT]
-    sections = [_source(document.title or document.id, document.text) for document in documents] or [
-        _source(one.title or one.source_id, one.text) for one in evidence if one.source is SourceKind.DOCUMENT
+    sections = [_source(source_name(document.title, document.id), document.text) for document in documents] or [
+        _source(source_name(one.title, one.source_id), one.text)
+        for one in evidence
+        if one.source is SourceKind.DOCUMENT
     ]
     text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
     nothing = None if sections else el("p", text, cls="note")
