@@ -16,7 +16,7 @@ from vista_guard.dashboard.scoped import HIDDEN, GuardedTurn
 from vista_guard.policy.explanations import WORST
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.channel import LONGEST_FACT, ChatFact
-from vista_guard.types import Label, Outcome, label_of
+from vista_guard.types import Claim, Label, Outcome, label_of
 
 FACT: Final = "Fact about the chat"
 EXPLAINED: Final = (
@@ -54,6 +54,12 @@ def _judged(turn: GuardedTurn) -> Sequence[Outcome]:
     return report.attempts[-1].outcomes
 
 
+def _said(turn: GuardedTurn, claim: Claim) -> str:
+    """The claim in the turn's own words, where its place in the kept draft is known."""
+    span = claim.span if any(outcome.claim is claim for outcome in turn.report.outcomes) else None
+    return (turn.draft or "")[span.start : span.end].strip() or claim.text if span else claim.text
+
+
 def draw_form(turn: GuardedTurn, chosen: str | None, known: Sequence[ChatFact], equal: int, focus: int) -> Wish | None:
     """Draws the form; returns what was wished when it is sent.
 
@@ -84,7 +90,11 @@ def draw_form(turn: GuardedTurn, chosen: str | None, known: Sequence[ChatFact], 
                 key=f"about-chat-{turn.report.id}-{claim.id}",
             )
             text = st.text_area(
-                label, old or claim.text, key=f"fact-{turn.report.id}-{claim.id}", max_chars=LONGEST_FACT, height=68
+                label,
+                old or _said(turn, claim),
+                key=f"fact-{turn.report.id}-{claim.id}",
+                max_chars=LONGEST_FACT,
+                height=68,
             )
             facts |= {claim.text: text} if wanted else {}
         also = equal > 0 and st.checkbox(

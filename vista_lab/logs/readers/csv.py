@@ -17,7 +17,16 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
-from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, message_text, part_text
+from vista_lab.logs.payloads import (
+    ROLES,
+    Message,
+    decode_json,
+    evidence,
+    input_messages,
+    message_text,
+    output_messages,
+    part_text,
+)
 from vista_lab.logs.readers.sharegpt import SPEAKERS
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
@@ -203,9 +212,10 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     elif "role" in names and "content" in names:
         messages = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
     else:
-        messages = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
-        messages.append({"role": "assistant", "content": _text(cells.get("answer"))})
-        if not _answers(messages[-1]):
+        asked = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
+        said = _talk(cells.get("answer")) or [{"role": "assistant", "content": _text(cells.get("answer"))}]
+        messages = said if any(message["role"] == "user" for message in said) else [*asked, *said]
+        if not any(map(_answers, messages)):
             raise InputError(f"has no text in its column {names['answer']!r}, the answer")
     documents = evidence(cells.get("documents"), names.get("documents", ""))
     answers = [message for message in messages if _answers(message)]
@@ -214,6 +224,15 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
     gold = labels.gold(decode_json(cells.get("label"))) if answers else None
     return _Row(messages, moment(cells.get("time")), gold, value, omissions)
+
+
+def _talk(cell: object) -> list[Message]:
+    """The messages that a traced call answered with, from a cell that holds such a talk, as JSON or not; else empty."""
+    talk = decode_json(cell)
+    items = talk.get("messages") if isinstance(talk, Mapping) else talk
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        return []
+    return output_messages(talk) if items and all({"role", "type"} & item.keys() for item in items) else []
 
 
 def _messages(cell: object, name: str) -> list[Message]:
@@ -256,7 +275,8 @@ def _text(cell: object) -> str:
             f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, by a path if "
             "it is inside (answer=traj[-1].content), or the log's format with --format"
         )
-    return "" if cell is None else str(cell)
+    text = decode_json(cell)  # a text that was stored as JSON
+    return "" if cell is None else text if isinstance(text, str) else str(cell)
 
 
 def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:
