@@ -96,10 +96,9 @@ def test_a_reviewers_fact_lets_the_next_answer_of_a_running_guard_pass(tmp_path:
 
 def test_a_reviewers_fact_stays_when_the_settings_change(tmp_path: Path) -> None:
     url, said = f"sqlite:///{tmp_path / 'reports.sqlite'}", "There is a button below the chat."
-    judge = {said: [Verdict(said, needs="button")]}
-    for channel in (["Prices may change."], ["Prices may change.", said], []):
-        settings = {"store": "memory", "policy": "strict", "reports": url, "channel": channel}
-        with Guard.from_settings(judge=ScriptedJudge(judge), **settings) as guard:
+    for channel in (["Prices may change."], ["Prices may change.", said], list[str]()):
+        judge = ScriptedJudge({said: [Verdict(said, needs="button")]})
+        with Guard.from_settings(judge=judge, store="memory", policy="strict", reports=url, channel=channel) as guard:
             passed = [guard.check_answer(said).decision.action is Action.ALLOW]
             reviews = Reviews(url)
             reviews.add_fact(said, "ada")
