@@ -98,7 +98,7 @@ def draw_form(turn: GuardedTurn, chosen: str | None, known: Sequence[ChatFact], 
             )
             facts |= {claim.text: text} if wanted else {}
         also = equal > 0 and st.checkbox(
-            f"Also for {equal} equal draft{'s' * (equal > 1)}", True, key="about-chat-equal"
+            f"Decide {equal} equal draft{'s' * (equal > 1)} too", True, key="about-chat-equal"
         )
         sent = st.form_submit_button("Add to what is known of our chat")
     if not sent:

@@ -269,7 +269,7 @@ def test_what_is_said_of_the_chat_becomes_a_fact_by_keys_and_is_taken_back(brows
             field = page.get_by_label("Fact about the chat", exact=True)
             expect(field).to_be_focused()
             expect(field).to_have_value(said)
-            expect(page.get_by_label("Also for 1 equal draft")).to_be_checked()
+            expect(page.get_by_label("Decide 1 equal draft too")).to_be_checked()
             assert faults(page) == []
             press(page, "Control+A")
             page.keyboard.type("There is a button below the chat to make an appointment.")

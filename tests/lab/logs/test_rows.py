@@ -224,3 +224,16 @@ def test_an_answer_that_is_json_of_its_whole_talk_is_read_as_the_talk(tmp_path: 
     rows = [{"input": "How long?", "output": talk}, {"input": "How long?", "output": plain, "documents": PIER}]
     log = written(tmp_path / "rows.jsonl", rows)
     assert read(log, named("csv")) == {"line-1": [ASKED, LONG], "line-2": [ASKED, LONG]}
+
+
+def test_a_later_row_may_have_columns_that_the_first_one_lacks(tmp_path: Path) -> None:
+    rows = [
+        {"question": "How long?", "answer": ASKED_FOR},
+        {"query": "How long?", "output": ASKED_FOR, "contexts": [PIER]},
+    ]
+    said: list[Said] = [ASKED, LONG]
+    assert read(written(tmp_path / "log", rows), named("csv"))["line-2"] == said
+    told = Columns.parse("documents=ctx")
+    more = [{**rows[0], "ctx": PIER}, {**rows[1], "ctx": "The pier is wide."}]
+    found = read(written(tmp_path / "more", more), named("csv"), told)
+    assert [documents for _, _, documents in found["line-2"][1:]] == [("The pier is wide.",)]

@@ -7,7 +7,7 @@ conversation are sorted by time if there is a column for it. A column may be a p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -101,14 +101,19 @@ class Columns:
         missing = [column for column in roots if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
-        usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
-        columns = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
+        columns = {**_usual(known, self.names.values()), **self.names}
         if not ({"conversation", "role", "content"} <= columns.keys() or {"answer", "messages"} & columns.keys()):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
                 "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return replace(self, names=columns)
+
+    def of_row(self, there: Iterable[str], told: Columns) -> Self:
+        """The map for a row with columns that the first one lacks: those too, by their usual names, but for fields `told` of."""
+        known = {name.strip().lower(): name for name in there}
+        kept = {key: name for key, name in self.names.items() if key in told.names or name in known.values()}
+        return replace(self, names={**self.names, **_usual(known, kept.values()), **kept})
 
     def cells(self, content: Mapping[str, Any], omissions: list[Omission]) -> dict[str, Any]:
         """The cells of a row by field; a path without a value is noted in `omissions`.
@@ -127,6 +132,12 @@ class Columns:
                     raise
                 omissions.append(Omission(f"no {key} at {name}"))
         return found
+
+
+def _usual(known: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
+    """The columns with usual names, by field, but for those taken; of several the first that `USUAL` names."""
+    usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
+    return {key: name for key, name in usual.items() if name not in taken}
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ def read(
     threads: dict[str, list[_Row]] = defaultdict(list)
     spoiled: dict[str, str] = {}
     seen: dict[str, str] = {}
-    known: Columns | None = None
+    told, known, kinds = columns or Columns(), None, dict[tuple[str, ...], Columns]()
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -174,11 +185,13 @@ def read(
             yield broken_entry(source, value, wrong)
             continue
         try:
-            known = known or (columns or Columns()).among(map(str, content))
+            keys = tuple(map(str, content))
+            known = known or told.among(keys)
         except InputError as exc:
             hint = messages_told(content)
             raise ConfigError(f"log {source} {exc}{hint and f'. {hint}'}") from exc  # Every row would say the same.
-        names = known.names
+        here = kinds.get(keys) or kinds.setdefault(keys, known.of_row(keys, told))
+        names = here.names
         identity = content.get(names.get("id", ""))
         first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
         if first != value.place:
@@ -187,7 +200,7 @@ def read(
             continue
         name = value.first_id(content.get(names.get("conversation", "")))
         try:
-            threads[name].append(_row(content, known, value))
+            threads[name].append(_row(content, here, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
             yield broken_entry(source, value, exc)
