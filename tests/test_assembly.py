@@ -200,7 +200,7 @@ def test_what_is_said_of_the_chat_itself_passes_where_the_settings_say_it(said: 
 def test_the_chat_comes_beside_the_persona_and_no_lie_about_it_passes() -> None:
     with Guard.from_settings(store="memory", policy="strict", persona=GUIDE, channel=CHANNEL) as guard:
         assert guard.parts.persona is not None
-        assert guard.parts.persona.facts == (*GUIDE.facts, *CHANNEL)
+        assert (guard.parts.persona.facts, guard.parts.persona.channel) == (GUIDE.facts, CHANNEL)
         assert guard.check_answer("The address is at the top of this page.").decision.action is Action.BLOCK
         assert guard.check_answer("You can pay with the button below.").decision.action is Action.BLOCK
 

@@ -37,7 +37,7 @@ def test_a_report_has_what_readers_rely_on() -> None:
         "judged_by",
         "support",
     }
-    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.5", "finding")
+    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.6", "finding")
 
 
 OLD = {

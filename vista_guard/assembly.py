@@ -258,8 +258,8 @@ def _persona(given: object, settings: Settings) -> Persona | None:
     own: Persona | None = _as_object(given) or (read_persona(settings.persona) if settings.persona else None)
     if not settings.channel:
         return own
-    facts = own.facts if own else ()
-    return Persona(name=own.name if own else "this chat", facts=(*facts, *settings.channel))
+    named = own or Persona(name="this chat")
+    return named.model_copy(update={"channel": (*named.channel, *settings.channel)})
 
 
 def _as_object(value: object) -> Any:

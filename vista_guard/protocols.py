@@ -177,10 +177,11 @@ class KnowledgeStore(Protocol):
     async def recall(
         self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
     ) -> Sequence[Passage]:
-        """Persona facts (source PERSONA) and this conversation's claims (source KNOWLEDGE, oldest first), at most `limit` in all.
+        """Persona facts (sources PERSONA and CHANNEL), then this conversation's claims (source KNOWLEDGE, oldest first).
 
-        Everything when it fits; else the entries nearest in meaning to `query`. Claims remembered from the turn with key
-        `exclude_turn` are left out: a turn never supports itself. A passage's `source_id` names the entry uniquely.
+        At most `limit` in all: everything when it fits, else the entries nearest in meaning to `query`. Claims remembered from
+        the turn with key `exclude_turn` are left out: a turn never supports itself. A passage's `source_id` names the entry
+        uniquely.
         """
         ...
 
@@ -239,6 +240,15 @@ class Forgetting(Protocol):
 
     async def forget(self, conversation_id: str) -> int:
         """Deletes all of it, texts included; returns the number of reports."""
+        ...
+
+
+@runtime_checkable
+class ChatFacts(Protocol):
+    """A sink that knows facts about the chat itself, such as those that reviewers add: each turn is verified against them."""
+
+    async def chat_facts(self, tenant: str | None) -> Sequence[str]:
+        """The facts of this tenant's chat, a sentence each, as they are now. Asked for each turn: quick, raises nothing."""
         ...
 
 

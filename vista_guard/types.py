@@ -63,6 +63,8 @@ class SourceKind(StrEnum):
     DOCUMENT = "document"
     KNOWLEDGE = "knowledge"
     PERSONA = "persona"
+    CHANNEL = "channel"
+    """A fact about the chat itself: its buttons, forms, languages, house notes."""
     HISTORY = "history"
 
 
@@ -169,15 +171,20 @@ class Conversation(Noun):
 
 
 class Persona(Noun):
-    """Facts an agent may take for granted about itself; seeds the knowledge (VISTA §3, step 0)."""
+    """Facts an agent may take for granted about itself; seeds the knowledge (VISTA §3, step 0).
+
+    `channel` are facts about the chat that it speaks in: they verify what it says of the chat, and nothing else.
+    """
 
     name: str
     facts: tuple[str, ...] = ()
+    channel: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Changes with any fact, so that an edited persona is seeded anew."""
-        return sha256("\x1f".join((self.name, *self.facts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        parts = (self.name, *self.facts, *(("\x1e", *self.channel) if self.channel else ()))
+        return sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 RetrieveBy = Literal["turn", "claim", "both"]
@@ -247,6 +254,12 @@ class EvidenceSet(Noun):
     def missing(self) -> bool:
         """True if there is no evidence at all."""
         return not self.documents and not self.knowledge and not self.history
+
+    @property
+    def only_channel(self) -> bool:
+        """True if nothing but facts about the chat, or nothing at all, is there to verify against."""
+        known = all(passage.source is SourceKind.CHANNEL for passage in self.knowledge)
+        return known and not self.documents and not self.history
 
 
 _MARK = re.compile(r"(?<=.) #[0-9a-f]{8}$")
@@ -418,7 +431,7 @@ class RepairMode(StrEnum):
     REFUSE = "refuse"
 
 
-SCHEMA_VERSION = "1.5"
+SCHEMA_VERSION = "1.6"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Record = Literal["verdicts", "delivered", "full"]

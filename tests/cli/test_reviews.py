@@ -104,3 +104,30 @@ def test_what_people_decided_is_calibrated_with(url: str, tmp_path: Path) -> Non
     )
     done = CliRunner().invoke(app, ["calibrate", str(reports), "--labels", str(labels), "--out", str(table)])
     assert (done.exit_code, table.is_file()) == (0, True), done.output
+
+
+def test_facts_about_the_chat_are_added_listed_and_removed(url: str) -> None:
+    fact = "There is a button below the chat."
+    code, output = run("facts", "--add", f" {fact}\n", "--tenant", "north", "--who", "ada", "--reports", url)
+    assert code == 0
+    assert output.splitlines()[-1].split("\t")[:4] == ["1", "north", fact, "ada"]
+    assert run("facts", "--tenant", "south", "--reports", url) == (0, "")
+    code, output = run("facts", "--remove", 7, "--reports", url)
+    assert (code, "7" in output) == (2, True)
+    assert run("facts", "--remove", 1, "--reports", url) == (0, "")
+
+
+def test_a_claim_that_became_a_fact_is_exported_as_fine(url: str, tmp_path: Path) -> None:
+    blocked = turn(1)
+    claim = blocked.findings[0].claim
+    queue = Reviews(url)
+    queue.add_facts([blocked.id], "ada", {claim.text: claim.text}, verdict=ReviewVerdict.OVERTURNED)
+    queue.close()
+    labels = tmp_path / "labels.jsonl"
+    code, output = run("export", tmp_path / "reports.jsonl", "--labels", labels, "--reports", url)
+    assert code == 0, output
+    lines = [json.loads(line) for line in labels.read_text("utf-8").splitlines()]
+    assert {"claim_id": claim.id, "fine": True} in [
+        {key: line[key] for key in ("claim_id", "fine") if key in line} for line in lines
+    ]
+    assert all(line["fine"] for line in lines)

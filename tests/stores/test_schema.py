@@ -40,8 +40,8 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade():
@@ -181,10 +181,10 @@ def test_a_later_version_leaves_postgres_to_the_command(server: str, later: Path
     assert later == database_module.MIGRATIONS
     with (
         closing(ReportReader(server)) as reader,
-        raises(StoreError, "0007", "0008"),
+        raises(StoreError, "0008", "0009"),
     ):
         reader.page()
-    assert upgrade(engine).revision == "0007"
+    assert upgrade(engine).revision == "0008"
     engine.dispose()
     with closing(ReportReader(server)) as reader:
         assert reader.page().rows == ()
@@ -249,7 +249,7 @@ def test_a_newer_schema_is_refused(url: str) -> None:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0999'")
     engine.dispose()
     reader = ReportReader(url)
-    with raises(StoreError, "0999", "0007"):
+    with raises(StoreError, "0999", "0008"):
         reader.page()
     reader.close()
 

@@ -174,3 +174,42 @@ def complain(
         with closing(Reviews(settings_and_url(reports, data_dir)[1])) as queue:
             queue.complain(report, reason, who)
         typer.echo("the turn waits for review", err=True)
+
+
+@reviews.command()
+def facts(
+    add: Annotated[str | None, typer.Option(metavar="SENTENCE", help="Add this fact about the chat.")] = None,
+    remove: Annotated[int | None, typer.Option(metavar="NUMBER", help="Remove the fact of this number.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="List only this tenant's facts; with --add, its owner.")
+    ] = None,
+    who: Annotated[str, typer.Option(metavar="NAME", help="Name of the person who adds or removes.")] = "operator",
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """List the facts about the chat that reviewers added.
+
+    Guards that write to this database verify against them what answers say of the chat, beside the setting `channel`.
+    Prints number, tenant, sentence, who added it and when, separated by tabs.
+
+    Example: `vista-guard reviews facts --add "There is a button below the chat to make an appointment."`
+    """
+    with exit_codes():
+        from contextlib import closing
+
+        from vista_guard.errors import InputError
+        from vista_guard.reading.visible import visible_line
+        from vista_guard.stores.reports import Database
+        from vista_guard.stores.reviews.queue import Reviews
+
+        url = settings_and_url(reports, data_dir)[1]
+        with closing(Reviews(Database(url, create=add is not None))) as queue:
+            if add is not None:
+                told = "added" if queue.add_fact(add, who, tenant) else "known already"
+                typer.echo(f"{told}; the next answers may say it", err=True)
+            if remove is not None and not queue.remove_facts([remove], who):
+                raise InputError(f"there is no fact {remove}; vista-guard reviews facts lists their numbers")
+            for fact in queue.facts():
+                if tenant is None or fact.tenant == tenant:
+                    cells = (str(fact.id), fact.tenant or "-", fact.text, fact.who, f"{fact.at:%Y-%m-%d}")
+                    typer.echo("\t".join(map(visible_line, cells)))

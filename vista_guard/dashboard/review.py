@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
+from vista_guard.dashboard.chat_facts import draw_form, draw_list
 from vista_guard.dashboard.conversation.dialogue import dialogue, follow, read_selection
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
@@ -17,7 +18,7 @@ from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, draw, el, shorten, show_problem
 from vista_guard.dashboard.page import NAME, Desk, download, name_of, under_name
 from vista_guard.dashboard.scoped import GuardedTurn
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.explanations import explain, worst
 from vista_guard.stores.reports import ATTENTION
 from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
@@ -56,6 +57,8 @@ EVENTS: Final = {
     "overturned": "overturned the verdict",
     "reopened": "took the verdict back",
     "comment": "wrote",
+    "channel": "made a fact about the chat",
+    "removed": "removed the fact about the chat",
 }
 
 REASON, DECIDED, AFTER, AT = "reason", "decided", "after", "at"
@@ -86,6 +89,9 @@ def listing(desk: Desk, who: str | None) -> None:
     if isinstance(event, Act):
         _follow(desk, event, who, next((group for group in groups if group[0].report_id == event.value), ()))
     desk.follow(event)
+    unwanted = draw_list(desk, who)
+    if unwanted is not None and who is not None:
+        _apply(lambda: desk.reviews.remove_facts([unwanted], who))
     if groups:
         download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
 
@@ -113,6 +119,7 @@ def _keys(marked: Group, following: Act) -> Node:
         key_button("T", "Take this turn", Act("take", name), cls="plain main"),
         key_button("U", "Uphold", Act("uphold", name)),
         key_button("O", "Overturn", Act("overturn", name)),
+        key_button("A", "About our chat", Act("about-chat", name)),
         key_button("N", "Next", following),
         el(
             "details",
@@ -129,6 +136,7 @@ KEYS: Final = {
     "T": "reserves the marked turn for you and opens it",
     "U": "upholds the guard's decision, for all equal drafts",
     "O": "overturns it: opens the turn and asks why",
+    "A": "opens the turn, to make what it says of the chat itself a fact that answers may say",
     "N": "moves the mark to the next row; in an open turn, takes the next one",
     "Z": "takes your last decision back",
     "G": "in an open turn: gives it back",
@@ -276,8 +284,8 @@ def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
             _next(desk, who, _reason())
         else:
             _open(name)
-    elif what == "overturn":
-        st.session_state[OVERTURNING] = name
+    elif what in ("overturn", "about-chat"):
+        st.session_state[OVERTURNING if what == "overturn" else ABOUT_CHAT] = name
         _open(name)
     elif what == "uphold":
         turn = desk.reports.turn(name)
@@ -306,17 +314,24 @@ DONE: Final = "review-done"
 
 @dataclass(frozen=True)
 class LastDecision:
-    """A decision on some turns: the first, and those with an equal draft. `asked` is how many it was meant for."""
+    """A decision on some turns: the first, and those with an equal draft. `asked` is how many it was meant for.
 
-    verdict: ReviewVerdict
+    `facts` are the ids of facts about the chat that came with it. Without a verdict it was these alone.
+    """
+
+    verdict: ReviewVerdict | None
     names: tuple[str, ...]
     asked: int
+    facts: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
         """The deed, in a sentence."""
         count = len(self.names)
-        said = f"{self.verdict.value.capitalize()}: {'this turn' if count == 1 else f'{count} equal drafts'}."
+        added = f"Added {len(self.facts)} fact{'s' * (len(self.facts) > 1)} about the chat. " if self.facts else ""
+        if self.verdict is None:
+            return f"{added}The rest of this turn waits for your verdict."
+        said = f"{added}{self.verdict.value.capitalize()}: {'this turn' if count == 1 else f'{count} equal drafts'}."
         missing = self.asked - count
         return f"{said} {missing} more {'was' if missing == 1 else 'were'} taken by others." if missing else said
 
@@ -340,7 +355,7 @@ def _draw_done(desk: Desk, who: str) -> None:
         "undo"
     ):
         del st.session_state[DONE]
-        _apply(lambda: desk.reviews.undo(done.names, who))
+        _apply(lambda: desk.reviews.undo(done.names, who, facts=done.facts))
 
 
 def _as_judged(turn: GuardedTurn) -> str:
@@ -411,7 +426,8 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
     """Draws the actions open to the reviewer now, with their keys."""
     name = turn.report.id
     held = None if review is None else review.held_by(datetime.now(UTC))
-    if review is not None and review.open and held in (None, who):
+    open_to_me = review is not None and review.open and held in (None, who)
+    if open_to_me:
         _verdict(desk, turn, who)
     is_free = review is not None and review.open and held is None
     with st.container(horizontal=True):
@@ -419,8 +435,13 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
             _apply(lambda: desk.reviews.reserve(name, who))
         if held == who and st.button("Give it back", key="release", shortcut="G"):
             _apply(lambda: desk.reviews.release(name, who))
+        if open_to_me and st.button("About our chat", key="about-chat-open", shortcut="A"):
+            st.session_state[ABOUT_CHAT] = name
+            st.rerun()
         if st.button("Next turn", key="next", shortcut="N"):
             _next(desk, who, _reason())
+    if open_to_me and st.session_state.get(ABOUT_CHAT) == name:
+        _about_chat(desk, turn, who)
     if review is None or not review.open:
         _complaint(desk, name, who, again=review is not None)
 
@@ -464,8 +485,28 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
         _decide(desk, [name, *(others if whole else ())], who, pressed[0], stored_reason)
 
 
-OVERTURNING, FOCUSED = "review-overturning", "review-focused"
-"""Session state: the turn that waits for a reason, and how often its field was given the cursor."""
+def _about_chat(desk: Desk, turn: GuardedTurn, who: str) -> None:
+    """Draws the form that makes what the turn says of the chat a fact, and does what it asks for."""
+    name, tenant = turn.report.id, turn.report.tenant
+    others = [entry.report_id for entry in desk.reviews.equal(name) if entry.tenant == tenant]
+    focus = st.session_state[FOCUSED] = st.session_state.get(FOCUSED, 0) + 1
+    wish = draw_form(turn, read_selection().claim, desk.reviews.facts(), len(others), focus)
+    if wish is None:
+        return
+    right = ReviewVerdict.UPHELD if turn.report.decision.action is Action.ALLOW else ReviewVerdict.OVERTURNED
+    verdict, names = right if wish.whole else None, [name, *(others if wish.equal and wish.whole else ())]
+
+    def add() -> None:
+        added = desk.reviews.add_facts(names, who, wish.facts, verdict=verdict)
+        st.session_state[DONE] = LastDecision(verdict, added.decided, len(names), added.facts)
+        st.session_state.pop(ABOUT_CHAT, None)
+
+    _apply(add)
+
+
+OVERTURNING, ABOUT_CHAT, FOCUSED = "review-overturning", "review-about-chat", "review-focused"
+"""Session state: the turn that waits for a reason, the one whose sentence is about the chat, and how often a field of theirs was
+given the cursor."""
 
 WHY: Final = "Why"
 HOW: Final = "Why was it wrong? Ctrl+Enter then overturns it."
@@ -490,7 +531,7 @@ def _apply(work: Callable[[], Any]) -> None:
     """Does the work and reruns the page; draws the error if it was refused."""
     try:
         work()
-    except InputError as exc:
+    except (InputError, StoreError) as exc:
         show_problem("This was not done", exc)
         return
     st.rerun()

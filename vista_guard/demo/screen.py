@@ -127,6 +127,7 @@ def _source(evidence: Evidence) -> str:
         SourceKind.DOCUMENT: f"document “{evidence.name}”",
         SourceKind.KNOWLEDGE: "said earlier",
         SourceKind.PERSONA: "persona",
+        SourceKind.CHANNEL: "this chat",
         SourceKind.HISTORY: "earlier turn",
     }[evidence.source]
 

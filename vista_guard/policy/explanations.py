@@ -24,6 +24,7 @@ _SOURCES: Final = {
     SourceKind.KNOWLEDGE: "an earlier turn",
     SourceKind.HISTORY: "an earlier turn",
     SourceKind.PERSONA: "the persona",
+    SourceKind.CHANNEL: "what this chat can do",
 }
 _UNJUDGED: Final = {
     "claim": "a claim could not be judged",

@@ -309,7 +309,9 @@ def _is_held(outcome: Outcome) -> bool:
 def _needs_evidence(outcome: Outcome) -> bool:
     if not isinstance(outcome, Finding):
         return outcome.what != "code"
-    return outcome.label not in _NEEDS_NO_EVIDENCE
+    # What a fact about the chat verifies has its evidence, where there was none for anything else.
+    verified = outcome.label is Label.VERIFIED and bool(outcome.evidence)
+    return not verified and outcome.label not in _NEEDS_NO_EVIDENCE
 
 
 def _short(text: str, limit: int = 120) -> str:

@@ -193,7 +193,8 @@ class Settings(_Sources):
     channel: tuple[str, ...] = ()
     """Sentences about this chat that the agent may say without a document: its buttons, forms, languages, colleagues, house
     notes. For example `["There is a button below to make an appointment.", "Prices may change."]`. They hold in every
-    conversation, like a persona's facts: what says otherwise is contradicted, and documents outrank them."""
+    conversation and verify what is said of the chat, nothing else; what says otherwise is contradicted, and documents outrank
+    them. Reviewers add more from the dashboard: see `docs/reviewing.md`."""
     store: Literal["chroma", "memory", "pgvector", "qdrant"] | None = None
     """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server; `pgvector`, Postgres; `qdrant`; or
     `memory`, until the process ends. When not given, Chroma where it is installed or was used, else memory, with a warning."""

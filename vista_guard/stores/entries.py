@@ -57,11 +57,12 @@ def digest(identifier: str) -> str:
 
 
 def persona_passages(persona: Persona) -> tuple[Passage, ...]:
-    """Returns one passage for each fact, in order."""
-    name, kind = storable(persona.name), SourceKind.PERSONA
+    """Returns one passage for each fact, in order: first the persona's, then the chat's."""
+    kinds = (SourceKind.PERSONA,) * len(persona.facts) + (SourceKind.CHANNEL,) * len(persona.channel)
+    facts = zip(kinds, (*persona.facts, *persona.channel), strict=True)
     return tuple(
-        Passage(source=kind, source_id=f"{persona.key}:{number}", text=storable(fact), title=name)
-        for number, fact in enumerate(persona.facts)
+        Passage(source=kind, source_id=f"{persona.key}:{number}", text=storable(fact), title=storable(persona.name))
+        for number, (kind, fact) in enumerate(facts)
     )
 
 

@@ -12,6 +12,7 @@ from vista_guard.errors import InputError, JudgeError, StoreError
 from vista_guard.judges.composed.pipeline import retrieve
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
 from vista_guard.policy.turn_risk import REMEMBERED
+from vista_guard.protocols import ChatFacts
 from vista_guard.reading.chat_json import BY_USER, USER_EVIDENCE
 from vista_guard.reading.passages import nearest_passages, passages
 from vista_guard.telemetry.spans import earlier_turn
@@ -72,14 +73,33 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
     owner = work.conversation.id or ""
     if parts.persona is not None:
         await parts.knowledge.seed(parts.persona)
+    added = await _added_facts(work, parts)
     recalled = await parts.knowledge.recall(
         owner,
         persona=parts.persona,
         query=work.turn.text,
-        limit=parts.limits.knowledge,
+        limit=parts.limits.knowledge - len(added),
         exclude_turn=work.conversation.turn_key(),
     )
-    return tuple(recalled)
+    return (*added, *recalled)
+
+
+async def _added_facts(work: Work, parts: Parts) -> tuple[Passage, ...]:
+    """What people added about the chat itself, in at most half of the room for knowledge."""
+    sources = [sink for sink in parts.sinks if isinstance(sink, ChatFacts)]
+    texts = dict.fromkeys([text for source in sources for text in await source.chat_facts(parts.tenant)])
+    own = parts.persona.channel if parts.persona is not None else ()
+    facts = [
+        Passage(
+            source=SourceKind.CHANNEL,
+            source_id=f"channel:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}",
+            text=text,
+            title="this chat",
+        )
+        for text in texts
+        if text not in own
+    ]
+    return nearest_passages(work.turn.text, facts, parts.limits.knowledge // 2)
 
 
 async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:

@@ -88,7 +88,7 @@ class KnownHosts:
             for piece in finding.evidence if isinstance(finding, Finding) else ():
                 if piece.source is SourceKind.DOCUMENT:
                     yield from (piece.quote, piece.title or "", piece.source_id)
-        yield from self._persona.facts if self._persona else ()
+        yield from (*self._persona.facts, *self._persona.channel) if self._persona else ()
 
 
 def known_hosts(work: Work, parts: Parts) -> KnownHosts:

@@ -223,8 +223,8 @@ class Work:
 
     @property
     def evidence_missing(self) -> bool:
-        """True if there was no evidence to verify against. Evidence that failed to load is an error, not missing."""
-        return self.evidence is not None and self.evidence.missing
+        """True if there was no evidence, facts about the chat aside. Evidence that failed to load is an error, not missing."""
+        return self.evidence is not None and self.evidence.only_channel
 
     @property
     def index(self) -> int:

@@ -141,11 +141,18 @@ def _talks(out: Path, heard: LogNotes, replayed: PolicyReplay) -> list[Talk]:
     ]
 
 
+_SOURCE_NAMES = {
+    SourceKind.KNOWLEDGE: "said before",
+    SourceKind.PERSONA: "persona",
+    SourceKind.CHANNEL: "this chat",
+    SourceKind.HISTORY: "history",
+}
+
+
 def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
     """Source and quote of each piece of a claim's evidence."""
-    source_names = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
     pieces = getattr(outcome, "evidence", ())
-    return [(source_names.get(piece.source) or piece.name, piece.quote) for piece in pieces]
+    return [(_SOURCE_NAMES.get(piece.source) or piece.name, piece.quote) for piece in pieces]
 
 
 def _lines(policy: NamedPolicy) -> str:

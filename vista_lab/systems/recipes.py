@@ -97,7 +97,9 @@ class Ablated(JudgeAround):
     def _visible(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
         if stage in self._knowledge:
             return evidence
-        persona = tuple(passage for passage in evidence.knowledge if passage.source is SourceKind.PERSONA)
+        persona = tuple(
+            passage for passage in evidence.knowledge if passage.source in (SourceKind.PERSONA, SourceKind.CHANNEL)
+        )
         return evidence.model_copy(update={"knowledge": persona})
 
 

@@ -25,7 +25,7 @@ export type Confidence = number;
 /**
  * Where a piece of evidence comes from.
  */
-export type SourceKind = "document" | "knowledge" | "persona" | "history";
+export type SourceKind = "document" | "knowledge" | "persona" | "channel" | "history";
 export type SourceId = string;
 export type Quote = string;
 export type Title = string | null;

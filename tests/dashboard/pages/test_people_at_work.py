@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from typer.testing import CliRunner
 
-from tests.dashboard.browser import Served, each_look, faults, too_wide
+from tests.dashboard.browser import Served, each_look, faults, serving, too_wide
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
 from tests.lab.oasis.generated_set import CLAIMS, write_set
+from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
 from vista_guard.stores.reviewed import Op
@@ -251,6 +252,45 @@ def test_the_list_is_worked_through_by_keys_and_a_decision_is_taken_back(browser
         assert (found.verdict, found.verdict_reason) == ("overturned", "The chart has it.")
         reviews.close()
         page.context.close()
+
+
+def test_what_is_said_of_the_chat_becomes_a_fact_by_keys_and_is_taken_back(browser: Browser, tmp_path: Path) -> None:
+    said, url = "You can make an appointment with the button below.", f"sqlite:///{tmp_path / 'reports.sqlite'}"
+    documents = ["Our clinic is open on weekdays from 8 to 17."]
+    with Guard.from_settings(store="memory", policy="strict", retrieve=False, reports=url, record="full") as guard:
+        assert [guard.check_answer(said, documents=documents).blocked for _ in range(2)] == [True, True]
+        with serving("--reports", url) as served:
+            page = come_in(served, browser)
+            served.open(page, "/review?as=ada")
+            expect(page.locator(".talks li")).to_have_count(1)
+            press(page, "a")
+            field = page.get_by_label("Fact about the chat", exact=True)
+            expect(field).to_be_focused()
+            expect(field).to_have_value(said)
+            expect(page.get_by_label("Decide 1 equal draft too")).to_be_checked()
+            assert faults(page) == []
+            press(page, "Control+A")
+            page.keyboard.type("There is a button below the chat to make an appointment.")
+            press(page, "Control+Enter")
+            expect(page.get_by_text("Added 1 fact about the chat. Overturned: 2 equal drafts.")).to_be_visible()
+            expect(page.get_by_text("made a fact about the chat")).to_be_visible()
+            assert not guard.check_answer(said, documents=documents).blocked
+            assert guard.check_answer("You can make an appointment by phone.", documents=documents).blocked
+            settled(page)
+            press(page, "z")
+            expect(page.get_by_text("removed the fact about the chat")).to_be_visible()
+            assert guard.check_answer(said, documents=documents).blocked
+            reviews = Reviews(url)
+            reviews.add_fact(f"Prices may change. {HOSTILE}", "ben")
+            served.open(page, "/review?as=ada")
+            page.get_by_text("What answers may say of this chat: 1 fact").click()
+            assert page.title() != "owned"
+            assert faults(page) == []
+            page.get_by_role("button", name="Remove: Prices may change.").click()
+            expect(page.get_by_text("What answers may say of this chat")).to_have_count(0)
+            assert reviews.facts() == ()
+            reviews.close()
+            page.context.close()
 
 
 def test_without_sign_in_people_choose_a_name_and_the_browser_remembers_it(

@@ -16,7 +16,8 @@ from vista_lab.logs.formats import Columns, LogFormat, LoggedConversation, TurnG
 
 PIER = "The pier is 310 m long."
 ASKED: Said = ("user", "How long?", ())
-LONG: Said = ("assistant", "It is 310 m long.", (PIER,))
+ASKED_FOR = "It is 310 m long."
+LONG: Said = ("assistant", ASKED_FOR, (PIER,))
 CHAT = [{"role": "user", "content": "How long?"}, {"role": "assistant", "content": "It is 310 m long."}]
 
 
@@ -211,3 +212,28 @@ def test_a_folder_of_logs(tmp_path: Path) -> None:
     names = [one.conversation.id if isinstance(one, LoggedConversation) else one.source for one in entries]
     assert names == ["a", f"{folder} 1.jsonl line 2", "b"]
     assert count(folder) == 3
+
+
+@pytest.mark.parametrize("times", [0, 1, 2])
+def test_an_answer_that_is_json_of_its_whole_talk_is_read_as_the_talk(tmp_path: Path, times: int) -> None:
+    tool = {"type": "tool", "content": PIER}
+    talk: Any = {"messages": [{"type": "human", "content": "How long?"}, tool, {"type": "ai", "content": ASKED_FOR}]}
+    plain: Any = ASKED_FOR
+    for _ in range(times):
+        talk, plain = json.dumps(talk), json.dumps(plain)
+    rows = [{"input": "How long?", "output": talk}, {"input": "How long?", "output": plain, "documents": PIER}]
+    log = written(tmp_path / "rows.jsonl", rows)
+    assert read(log, named("csv")) == {"line-1": [ASKED, LONG], "line-2": [ASKED, LONG]}
+
+
+def test_a_later_row_may_have_columns_that_the_first_one_lacks(tmp_path: Path) -> None:
+    rows = [
+        {"question": "How long?", "answer": ASKED_FOR},
+        {"query": "How long?", "output": ASKED_FOR, "contexts": [PIER]},
+    ]
+    said: list[Said] = [ASKED, LONG]
+    assert read(written(tmp_path / "log", rows), named("csv"))["line-2"] == said
+    told = Columns.parse("documents=ctx")
+    more = [{**rows[0], "ctx": PIER}, {**rows[1], "ctx": "The pier is wide."}]
+    found = read(written(tmp_path / "more", more), named("csv"), told)
+    assert [documents for _, _, documents in found["line-2"][1:]] == [("The pier is wide.",)]

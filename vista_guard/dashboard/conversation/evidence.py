@@ -15,6 +15,7 @@ KINDS = {
     SourceKind.DOCUMENT: "document",
     SourceKind.KNOWLEDGE: "said earlier in this conversation",
     SourceKind.PERSONA: "persona",
+    SourceKind.CHANNEL: "about this chat",
     SourceKind.HISTORY: "earlier turn",
 }
 
@@ -171,8 +172,8 @@ def _link(source_id: str, sources: Sources, before: str = "", cls: str = "") -> 
 def _knowledge_row(passage: Passage, sources: Sources) -> Node:
     link = _link(passage.source_id, sources, cls="nowrap")
     label = chip(passage.label or Label.VERIFIED)
-    if passage.source is SourceKind.PERSONA:
-        label = el("span", "persona", cls="faint")
+    if passage.source in (SourceKind.PERSONA, SourceKind.CHANNEL):
+        label = el("span", KINDS[passage.source], cls="faint")
     return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")
 
 

@@ -1,7 +1,7 @@
 """Weighs pieces of evidence for and against a claim, by the verifier's probabilities and rules that outrank them.
 
-Trust decides between sources: documents over persona, persona over knowledge, knowledge over earlier turns. Also builds the
-verdict's quotes and source names.
+Trust decides between sources: documents over persona and channel, these over knowledge, knowledge over earlier turns. Also builds
+the verdict's quotes and source names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.judges.contract import CONTRADICTED, SUPPORTED, quote_of
 from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS, STEM, word_stems
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms import clean
 from vista_guard.judges.embedded.mentions.clauses import read
@@ -55,6 +56,8 @@ def source_phrase(evidence: Evidence) -> str:
         return f'The document "{evidence.name}"'
     if evidence.source is SourceKind.PERSONA:
         return "The persona"
+    if evidence.source is SourceKind.CHANNEL:
+        return "What is known of this chat"
     if evidence.source is SourceKind.HISTORY:
         return f"What was said before ({evidence.source_id})"
     return "What this conversation has established"
@@ -145,8 +148,10 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
         return 0.0
     if piece.origin.label is Label.OUT_OF_SCOPE and not about_itself(claim):
         return 1.0 if same_statement(piece.origin.text, claim.text) else 0.0
-    if piece.origin.source in (SourceKind.KNOWLEDGE, SourceKind.PERSONA) and same_statement(piece.text, claim.text):
+    if piece.origin.source in _OWN and same_statement(piece.text, claim.text):
         return 1.0
+    if piece.origin.source is SourceKind.CHANNEL and not tells_of(claim.text, piece.origin.text):
+        return 0.0
     if piece.origin.source is SourceKind.DOCUMENT and about_itself(claim):
         return 0.0
     # Long codes and rare names can mislead the verifier even about verbatim text.
@@ -155,6 +160,29 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
         return 0.0
     return score
+
+
+def tells_of(claim: str, fact: str) -> bool:
+    """True if the claim is about what a fact of the chat tells: it has most of the fact's words, or no others.
+
+    The verifier takes "there is a button to make an appointment" for "you can make an appointment by phone", and what is said
+    of the chat must verify nothing else.
+
+    Example:
+        >>> fact = "There is a button below the chat to make an appointment."
+        >>> tells_of("You can book an appointment with the button below the chat.", fact)
+        True
+        >>> tells_of("You can make an appointment by phone.", fact)
+        False
+    """
+    said, told = (word_stems(text) - _ADDRESS for text in (claim, fact))
+    return said <= told or len(said & told) >= MOST * len(told)
+
+
+MOST = 0.6
+"""Least share of a chat fact's words in a claim that it verifies or contradicts, unless the claim has no others."""
+_ADDRESS = frozenset(word[:STEM] for word in (*AUXILIARIES, *PRONOUNS, *DETERMINERS, "user", "assistant", "s"))
+_OWN = (SourceKind.KNOWLEDGE, SourceKind.PERSONA, SourceKind.CHANNEL)
 
 
 def _says(sentence: str, claim: str) -> bool:
@@ -173,6 +201,8 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     A piece that says the same with another figure, day or name needs only a leaning of the verifier (`LEANING`); a table's cell
     with another figure, whose row and column the claim names, not even that.
     """
+    if piece.origin.source is SourceKind.CHANNEL and not tells_of(claim.text, piece.origin.text):
+        return 0.0
     if piece.denies:
         return float(row[SUPPORTED])
     score = float(row[CONTRADICTED])
@@ -191,7 +221,13 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
 
 DISPUTED = 0.97
 """Minimum probability of contradiction for one document to dispute another's support."""
-_RANK = {SourceKind.DOCUMENT: 3, SourceKind.PERSONA: 2, SourceKind.KNOWLEDGE: 1, SourceKind.HISTORY: 0}
+_RANK = {
+    SourceKind.DOCUMENT: 3,
+    SourceKind.PERSONA: 2,
+    SourceKind.CHANNEL: 2,
+    SourceKind.KNOWLEDGE: 1,
+    SourceKind.HISTORY: 0,
+}
 
 
 def outranking(

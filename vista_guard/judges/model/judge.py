@@ -264,7 +264,9 @@ class ModelJudge:
         """The evidence this judge may use: without knowledge in the ablation, except the persona (VISTA, ablations)."""
         if self.options.knowledge == "on":
             return evidence
-        persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
+        persona = tuple(
+            known for known in evidence.knowledge if known.source in (SourceKind.PERSONA, SourceKind.CHANNEL)
+        )
         return evidence.model_copy(update={"knowledge": persona})
 
     async def _verify_claim(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:

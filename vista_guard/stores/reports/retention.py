@@ -13,6 +13,7 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database, Schema, look, truncate_log, upgrade
 from vista_guard.stores.reports.queries import owned_by
 from vista_guard.stores.reports.tables import (
+    CHANNEL,
     CLAIMS_HOUR,
     CONVERSATIONS,
     FAILURES,
@@ -43,10 +44,10 @@ def forget(connection: sql.Connection, conversation_id: str) -> int:
 
 
 def forget_tenant(connection: sql.Connection, tenant: str) -> int:
-    """Deletes everything of a tenant, roll-ups included, and returns its number of reports."""
+    """Deletes everything of a tenant, roll-ups and facts about its chat included, and returns its number of reports."""
     deleted = _delete(connection, sql.select(TURNS.c.id).where(owned_by(TURNS, tenant)))
     connection.execute(sql.delete(CONVERSATIONS).where(owned_by(CONVERSATIONS, tenant)))
-    for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR, FAILURES, FAILURES_HOUR):
+    for table in (TURNS_HOUR, CLAIMS_HOUR, UNCHECKED_HOUR, FAILURES, FAILURES_HOUR, CHANNEL):
         connection.execute(sql.delete(table).where(table.c.tenant == tenant))
     return deleted
 

@@ -30,6 +30,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
+from vista_guard.stores.reports.channel import LatestFacts
 from vista_guard.stores.reports.database import Database, truncate_log
 from vista_guard.stores.reports.reading import ReportReader, parse_report
 from vista_guard.stores.reports.tables import (
@@ -396,6 +397,7 @@ class SqlReports:
         self._report_days = report_retention_days
         self._pruned = -PRUNE_EVERY_S
         self._writer = _Writer(self._database.name, self._write)
+        self._channel = LatestFacts(self._database)
 
     @property
     def reader(self) -> ReportReader:
@@ -423,6 +425,10 @@ class SqlReports:
         name = self._database.name
         return tuple(parse_report(row.report, row.id, row.schema_version, name) for row in reversed(rows))
 
+    async def chat_facts(self, tenant: str | None) -> Sequence[str]:
+        """Facts about the tenant's chat that people added (`ChatFacts.chat_facts`); the last known while the database fails."""
+        return await self._channel.of(tenant or "")
+
     async def forget(self, conversation_id: str) -> int:
         """Deletes a conversation's reports, texts, claims, reviews and annotations; returns the number of reports."""
         waiting = self._writer.drop(lambda report: report.conversation_id == conversation_id)
@@ -435,6 +441,7 @@ class SqlReports:
 
     async def aclose(self) -> None:
         """Writes queued reports, for at most a few seconds, and closes the pool of connections."""
+        self._channel.close()
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 

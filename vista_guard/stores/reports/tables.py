@@ -242,6 +242,21 @@ EVENTS = sql.Table(
 )
 sql.Index("vista_guard_review_events_report", EVENTS.c.report, EVENTS.c.id)
 
+CHANNEL = sql.Table(
+    "vista_guard_channel",
+    METADATA,
+    sql.Column("id", _BIG, primary_key=True),
+    sql.Column("tenant", sql.Text, nullable=False),  # "" where there is none, as in `TURNS`
+    sql.Column("text", sql.Text, nullable=False),
+    sql.Column("text_key", sql.String(32), nullable=False),
+    sql.Column("claim_key", sql.String(32)),  # of the claim it was added for, as in `FINDINGS`
+    sql.Column("report_id", sql.String(64)),
+    sql.Column("who", sql.Text, nullable=False),
+    sql.Column("at", _TIME, nullable=False),
+)
+"""Facts about the chat itself that people added. They outlive the reports that they were added for."""
+sql.Index("vista_guard_channel_once", CHANNEL.c.tenant, CHANNEL.c.text_key, unique=True)
+
 PEOPLE_ON_A_REPORT = tuple((table, table.c.report) for table in (REVIEWS, EVENTS))
 """Tables of people's work on a report, with the same column."""
 

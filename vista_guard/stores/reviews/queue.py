@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,19 @@ from sqlalchemy.dialects import postgresql, sqlite
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.stores.entries import digest
+from vista_guard.stores.reports.channel import (
+    ChatFact,
+    add_fact,
+    clean_fact,
+    read_facts,
+    remove_facts,
+)
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.rows import plain
 from vista_guard.stores.reports.store import Reason, review_row
-from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
+from vista_guard.stores.reports.tables import CHANNEL, CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
 from vista_guard.stores.reviewed import LONGEST_TEXT, ConsensusClaim, Op, clean_name
 from vista_guard.types import Action
 
@@ -68,7 +75,11 @@ class Review:
 
 @dataclass(frozen=True)
 class ReviewEvent:
-    """An event of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned, reopened or comment."""
+    """An event of a turn's trail.
+
+    `what`: queued, complaint, reserved, released, upheld, overturned, reopened or comment; channel, where `text` became a fact
+    about the chat, and removed, where it is none any more.
+    """
 
     at: datetime
     who: str
@@ -87,6 +98,13 @@ class Word:
     report_id: str
     fine: bool
     claims: dict[str, bool]
+
+
+class AddedFacts(NamedTuple):
+    """Ids of the facts about the chat that were new, and the turns decided with them."""
+
+    facts: tuple[int, ...]
+    decided: tuple[str, ...]
 
 
 class FoundReport(NamedTuple):
@@ -271,16 +289,80 @@ class Reviews:
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
-        text, name, chosen = clean_text(reason, "the reason"), clean_name(who), ReviewVerdict(verdict).value
+        text, name, chosen = clean_text(reason, "the reason"), clean_name(who), ReviewVerdict(verdict)
 
         def decide(connection: sql.Connection, number: int) -> None:
             _expect_taken(connection, number, name, timedelta())
-            values = {"verdict": chosen, "verdict_reason": text, "decided_by": name, "decided_at": datetime.now(UTC)}
-            row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
-            connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **values))
-            _record_event(connection, number, name, chosen, text)
+            _record_verdict(connection, number, name, chosen, text)
 
         return self._write(report_id, decide)
+
+    def add_facts(
+        self,
+        report_ids: Sequence[str],
+        who: str,
+        facts: Mapping[str, str],
+        *,
+        verdict: ReviewVerdict | None = None,
+    ) -> AddedFacts:
+        """Adds what a turn says of its own chat to the facts of its tenant's chat.
+
+        Args:
+            report_ids: the turn, which must be open and which nobody else has; then turns with an equal draft.
+            who: the reviewer.
+            facts: by the text of the claim, the sentence that holds in every conversation: that text, or a better one.
+            verdict: decides the turn, and the free ones of the others that are its tenant's, with the facts as the reason; None
+                leaves them open.
+
+        Raises:
+            InputError: no fact, an empty or too long one, or too many; the turn is not open, or another has it.
+        """
+        report_id, *others = report_ids
+        name, texts = clean_name(who), {claim: clean_fact(text) for claim, text in facts.items()}
+        if not texts:
+            raise InputError("no sentence was chosen; choose one that is about the chat itself")
+        added: list[int] = []
+
+        def add(connection: sql.Connection, number: int) -> None:
+            added.clear()
+            _expect_taken(connection, number, name, RESERVED_FOR if verdict is None else timedelta())
+            tenant = find_report(connection, report_id, self._tenants).tenant
+            for claim, text in texts.items():
+                fact = add_fact(connection, tenant, text, name, report_id=report_id, claim=claim)
+                added.extend([] if fact is None else [fact])
+                _record_event(connection, number, name, "channel", text)
+            if verdict is not None:
+                _record_verdict(connection, number, name, verdict, about_chat(texts.values()))
+
+        tenant = self._write(report_id, add).tenant
+        if verdict is None:
+            return AddedFacts(tuple(added), ())
+        same = [other for other in others if (review := self.get(other)) is not None and review.tenant == tenant]
+        decided = self._decide_free(same, name, verdict, about_chat(texts.values()))
+        return AddedFacts(tuple(added), (report_id, *decided))
+
+    def facts(self) -> tuple[ChatFact, ...]:
+        """Returns the facts about the chats of these tenants that people added, the oldest first."""
+        return self._database.run("read facts about the chat", lambda c: read_facts(c, self._tenants))
+
+    def add_fact(self, text: str, who: str, tenant: str | None = None) -> bool:
+        """Adds a fact about a tenant's chat, for no turn in particular; returns False where it is known already.
+
+        Raises:
+            InputError: it is empty, too long, or one too many; the tenant is not one of these.
+        """
+        fact, name = clean_fact(text), clean_name(who)
+        if self._tenants is not None and (tenant or "") not in self._tenants:
+            raise InputError(f"tenant {tenant or ''!r} is none of yours: {', '.join(self._tenants)}")
+        added = self._database.write("add a fact about the chat", lambda c: add_fact(c, tenant or "", fact, name))
+        return added is not None
+
+    def remove_facts(self, facts: Sequence[int], who: str) -> int:
+        """Removes facts about the chat by their ids; returns the number of those that were there."""
+        name = clean_name(who)
+        return self._database.write(
+            "remove a fact about the chat", lambda c: remove_facts(c, facts, name, self._tenants)
+        )
 
     def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> tuple[str, ...]:
         """Records one verdict on the first of these turns and on the others that nobody else has; returns those decided.
@@ -289,20 +371,25 @@ class Reviews:
             InputError: the first turn cannot be decided, see `decide`.
         """
         self.decide(report_ids[0], who, verdict, reason)
-        decided = [report_ids[0]]
-        for name in report_ids[1:]:
+        return (report_ids[0], *self._decide_free(report_ids[1:], who, verdict, reason))
+
+    def _decide_free(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> Iterator[str]:
+        for name in report_ids:
             with suppress(InputError):  # somebody took or decided it meanwhile
                 self.decide(name, who, verdict, reason)
-                decided.append(name)
-        return tuple(decided)
+                yield name
 
-    def undo(self, report_ids: Sequence[str], who: str) -> int:
-        """Takes the reviewer's own verdicts on these turns back: they are open again; returns their number."""
+    def undo(self, report_ids: Sequence[str], who: str, *, facts: Sequence[int] = ()) -> int:
+        """Takes the reviewer's own verdicts on these turns back: they are open again; returns their number.
+
+        `facts` are the ids of facts about the chat that came with them: they are removed.
+        """
         name = clean_name(who)
         cleared = {"state": "open", **dict.fromkeys(_DECISION)}
 
         def undo(connection: sql.Connection) -> int:
             undone = 0
+            remove_facts(connection, facts, name, self._tenants)
             for report_id in report_ids:
                 number = self._number(connection, report_id)
                 own = REVIEWS.c.report == number, REVIEWS.c.state == "decided", REVIEWS.c.decided_by == name
@@ -340,6 +427,16 @@ class Reviews:
         keys = self.draft_keys([own, *rows])
         own_key = keys.get(own.report_id)
         return tuple(review for review in rows if review.number != own.number and keys.get(review.report_id) == own_key)
+
+    def claims_on_chat(self) -> Mapping[str, tuple[str, ...]]:
+        """Returns the claims of decided turns that became facts about the chat: their ids, by report id."""
+        same = sql.and_(CHANNEL.c.claim_key == FINDINGS.c.claim_key, CHANNEL.c.tenant == REVIEWS.c.tenant)
+        query = sql.select(TURNS.c.report_id, FINDINGS.c.claim_id).join(REVIEWS, REVIEWS.c.report == TURNS.c.id)
+        query = query.join(FINDINGS, FINDINGS.c.report == REVIEWS.c.report).join(CHANNEL, same)
+        claims: dict[str, tuple[str, ...]] = {}
+        for report_id, claim_id in self._rows(query.where(REVIEWS.c.state == "decided", self._visible())):
+            claims[report_id] = (*claims.get(report_id, ()), claim_id)
+        return claims
 
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Adds a comment to the trail of any report, queued or not."""
@@ -448,6 +545,23 @@ def _expect_taken(connection: sql.Connection, number: int, who: str, time: timed
     raise InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
 
 
+def about_chat(facts: Iterable[str]) -> str:
+    """The reason of a verdict on a turn whose sentences are about the chat.
+
+    Example:
+        >>> about_chat(["There is a button below the chat."])
+        'about our chat: There is a button below the chat.'
+    """
+    return f"about our chat: {' '.join(facts)}"
+
+
+def _record_verdict(connection: sql.Connection, number: int, who: str, verdict: ReviewVerdict, reason: str) -> None:
+    values = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
+    row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
+    connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **values))
+    _record_event(connection, number, who, verdict.value, reason)
+
+
 def _record_event(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
     row = {"report": number, "at": datetime.now(UTC), "who": who, "what": what, "text": text}
     connection.execute(sql.insert(EVENTS).values(**row))
@@ -473,16 +587,18 @@ def _place(review: Review) -> str:
 def words(reviews: Reviews) -> dict[str, Word]:
     """People's word on turns, by report id.
 
-    A verdict covers the turn: with an upheld one an allowed turn is fine, and any other is not. A consensus covers the turn and
-    the judge's claims that annotators confirmed: claims VERIFIED, OUT_OF_SCOPE or ABSTENTION are fine. Where both cover a
-    turn, the consensus of several outweighs the one reviewer.
+    A verdict covers the turn: with an upheld one an allowed turn is fine, and any other is not. Its claims that became facts
+    about the chat are fine. A consensus covers the turn and the judge's claims that annotators confirmed: claims VERIFIED,
+    OUT_OF_SCOPE or ABSTENTION are fine. Where both cover a turn, the consensus of several outweighs the one reviewer.
     """
     by_report: dict[str, Word] = {}
+    on_chat = reviews.claims_on_chat()
     page = reviews.queue(open=False, limit=MOST_ROWS)
     while page.rows:
         for review in page.rows:
             upheld = review.verdict is ReviewVerdict.UPHELD
-            by_report[review.report_id] = Word(review.report_id, upheld == (review.action == Action.ALLOW.value), {})
+            fine, claims = upheld == (review.action == Action.ALLOW.value), on_chat.get(review.report_id, ())
+            by_report[review.report_id] = Word(review.report_id, fine, dict.fromkeys(claims, True))
         if page.next is None:
             break
         page = reviews.queue(open=False, after=page.next, limit=MOST_ROWS)

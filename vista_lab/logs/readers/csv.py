@@ -7,7 +7,7 @@ conversation are sorted by time if there is a column for it. A column may be a p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -17,7 +17,16 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
-from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, message_text, part_text
+from vista_lab.logs.payloads import (
+    ROLES,
+    Message,
+    decode_json,
+    evidence,
+    input_messages,
+    message_text,
+    output_messages,
+    part_text,
+)
 from vista_lab.logs.readers.sharegpt import SPEAKERS
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
@@ -92,14 +101,19 @@ class Columns:
         missing = [column for column in roots if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
-        usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
-        columns = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
+        columns = {**_usual(known, self.names.values()), **self.names}
         if not ({"conversation", "role", "content"} <= columns.keys() or {"answer", "messages"} & columns.keys()):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
                 "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return replace(self, names=columns)
+
+    def of_row(self, there: Iterable[str], told: Columns) -> Self:
+        """The map for a row with columns that the first one lacks: those too, by their usual names, but for fields `told` of."""
+        known = {name.strip().lower(): name for name in there}
+        kept = {key: name for key, name in self.names.items() if key in told.names or name in known.values()}
+        return replace(self, names={**self.names, **_usual(known, kept.values()), **kept})
 
     def cells(self, content: Mapping[str, Any], omissions: list[Omission]) -> dict[str, Any]:
         """The cells of a row by field; a path without a value is noted in `omissions`.
@@ -118,6 +132,12 @@ class Columns:
                     raise
                 omissions.append(Omission(f"no {key} at {name}"))
         return found
+
+
+def _usual(known: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
+    """The columns with usual names, by field, but for those taken; of several the first that `USUAL` names."""
+    usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
+    return {key: name for key, name in usual.items() if name not in taken}
 
 
 @dataclass(frozen=True)
@@ -154,7 +174,7 @@ def read(
     threads: dict[str, list[_Row]] = defaultdict(list)
     spoiled: dict[str, str] = {}
     seen: dict[str, str] = {}
-    known: Columns | None = None
+    told, known, kinds = columns or Columns(), None, dict[tuple[str, ...], Columns]()
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -165,11 +185,13 @@ def read(
             yield broken_entry(source, value, wrong)
             continue
         try:
-            known = known or (columns or Columns()).among(map(str, content))
+            keys = tuple(map(str, content))
+            known = known or told.among(keys)
         except InputError as exc:
             hint = messages_told(content)
             raise ConfigError(f"log {source} {exc}{hint and f'. {hint}'}") from exc  # Every row would say the same.
-        names = known.names
+        here = kinds.get(keys) or kinds.setdefault(keys, known.of_row(keys, told))
+        names = here.names
         identity = content.get(names.get("id", ""))
         first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
         if first != value.place:
@@ -178,7 +200,7 @@ def read(
             continue
         name = value.first_id(content.get(names.get("conversation", "")))
         try:
-            threads[name].append(_row(content, known, value))
+            threads[name].append(_row(content, here, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
             yield broken_entry(source, value, exc)
@@ -203,9 +225,10 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     elif "role" in names and "content" in names:
         messages = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
     else:
-        messages = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
-        messages.append({"role": "assistant", "content": _text(cells.get("answer"))})
-        if not _answers(messages[-1]):
+        asked = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
+        said = _talk(cells.get("answer")) or [{"role": "assistant", "content": _text(cells.get("answer"))}]
+        messages = said if any(message["role"] == "user" for message in said) else [*asked, *said]
+        if not any(map(_answers, messages)):
             raise InputError(f"has no text in its column {names['answer']!r}, the answer")
     documents = evidence(cells.get("documents"), names.get("documents", ""))
     answers = [message for message in messages if _answers(message)]
@@ -214,6 +237,15 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
     gold = labels.gold(decode_json(cells.get("label"))) if answers else None
     return _Row(messages, moment(cells.get("time")), gold, value, omissions)
+
+
+def _talk(cell: object) -> list[Message]:
+    """The messages that a traced call answered with, from a cell that holds such a talk, as JSON or not; else empty."""
+    talk = decode_json(cell)
+    items = talk.get("messages") if isinstance(talk, Mapping) else talk
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        return []
+    return output_messages(talk) if items and all({"role", "type"} & item.keys() for item in items) else []
 
 
 def _messages(cell: object, name: str) -> list[Message]:
@@ -256,7 +288,8 @@ def _text(cell: object) -> str:
             f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, by a path if "
             "it is inside (answer=traj[-1].content), or the log's format with --format"
         )
-    return "" if cell is None else str(cell)
+    text = decode_json(cell)  # a text that was stored as JSON
+    return "" if cell is None else text if isinstance(text, str) else str(cell)
 
 
 def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:
