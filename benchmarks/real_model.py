@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -171,7 +172,10 @@ async def decompositions(model: str, kept: Kept, most: int) -> None:
 
 def command(*words: str) -> str:
     """Runs a command of ours, and returns what it prints."""
-    done = subprocess.run([sys.executable, "-m", "vista_guard", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    patient = {**os.environ, "VISTA_GUARD_MODEL": json.dumps(_SLOW)}
+    done = subprocess.run(
+        [sys.executable, "-m", "vista_guard", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=patient
+    )
     if done.returncode not in (0, 1):
         raise SystemExit(f"vista-guard {' '.join(words)} ended with {done.returncode}")
     return done.stdout
@@ -249,12 +253,14 @@ def report(out: Path) -> Iterator[str]:
         steps = (sum(claims), passed, sum(len(row["unchecked"]) for row in taken), *costs(taken))
         yield from table(head, [("by rule", len(taken), *usual, *"0000"), ("by the model", len(taken), *steps)])
     if (out / "oasis/records.jsonl").exists():
-        states = Counter(json.loads(line)["status"] for line in (out / "oasis/records.jsonl").open(encoding="utf-8"))
+        records = Kept(out / "oasis/records.jsonl").rows
+        states = Counter(record["status"] for record in records)
         yield ""
-        yield from table(("passages", *states), [(sum(states.values()), *states.values())])
+        yield from table(("passages", *states), [(len(records), *states.values())])
     if (out / "knowmt").is_dir():
         yield ""
-        yield command("knowmt", "report", str(out / "knowmt"))
+        first, _, _ = command("knowmt", "report", str(out / "knowmt")).partition("\n### Tables")
+        yield first
 
 
 _COSTS = ("calls", "tokens read", "tokens written", "seconds")
