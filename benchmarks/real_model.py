@@ -11,7 +11,8 @@ The second starts llama.cpp's server on a GGUF file (`pip install xllamacpp`). F
 - dialogues: the questions of `examples/dialogues`, alone and turn by turn, as `vista-guard knowmt` asks them.
 
 Each answer is kept in the folder as it comes: the same command goes on where it stopped. At the end, and with `--report`
-alone, it prints the figures as Markdown. A turn takes minutes on two cores.
+alone, it prints the figures as Markdown. A turn takes minutes on two cores: `--turns`, `--texts`, `--questions` ask less.
+Read the answers of a `--first-look` before you change a prompt: they are in no other run.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
-from socket import create_connection
 from statistics import median
 from time import monotonic, sleep
 from typing import Any
+from urllib.request import urlopen
 
 from benchmarks.measure import machine
 from training.comparison.sets import spaced
@@ -41,7 +44,8 @@ from vista_lab.metrics.intervals import Share
 PARTS = ("turns", "decompositions", "passages", "dialogues")
 SETUPS = ("per_claim", "batched", "fused", "cascade")
 ROOT = Path(__file__).parents[1]
-DECOMPOSITIONS, PASSAGES = 20, 20
+THIRD = 3
+"""One pair in so many is for reading and mending, and in no figure."""
 _PORT = 8391
 _SERVE = """
 import sys, time, xllamacpp
@@ -58,6 +62,15 @@ _SLOW = {"timeout_s": _PATIENCE_S, "concurrency": 1, "max_retries": 0}
 """Options of a model on a processor: it answers one question at a time, in minutes."""
 
 
+def _is_ready(url: str) -> bool:
+    """True once the model is loaded: until then the server answers with 503."""
+    try:
+        with urlopen(url, timeout=5) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except OSError:
+        return False
+
+
 @contextmanager
 def served(gguf: Path, threads: int) -> Iterator[str]:
     """The URL of llama.cpp's server on a model's file, for as long as the block lasts."""
@@ -66,11 +79,9 @@ def served(gguf: Path, threads: int) -> Iterator[str]:
             while True:
                 if server.poll() is not None:
                     raise SystemExit(f"the server for {gguf} ended; is xllamacpp installed? pip install xllamacpp")
-                try:
-                    create_connection(("127.0.0.1", _PORT), timeout=1).close()
+                if _is_ready(f"http://127.0.0.1:{_PORT}/health"):
                     break
-                except OSError:
-                    sleep(1)
+                sleep(1)
             yield f"http://127.0.0.1:{_PORT}/v1"
         finally:
             server.kill()
@@ -96,10 +107,14 @@ class Kept:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def chosen_cases(most: int) -> list[KnownCase]:
-    """Evenly spaced pairs of a right and a wrong answer."""
+def chosen_cases(most: int, *, first_look: bool = False) -> list[KnownCase]:
+    """Evenly spaced pairs of a right and a wrong answer: of every third pair for a first look, else of the others."""
     cases = list(read_cases())
-    pairs = list(zip(cases[::2], cases[1::2], strict=True))
+    pairs = [
+        pair
+        for number, pair in enumerate(zip(cases[::2], cases[1::2], strict=True))
+        if (number % THIRD == 0) == first_look
+    ]
     return [case for pair in spaced(pairs, most // 2) for case in pair]
 
 
@@ -131,55 +146,67 @@ async def ask(guard: Guard, case: KnownCase) -> dict[str, Any]:
     return judged(report, monotonic() - began)
 
 
-async def turns(model: str, kept: Kept, most: int) -> None:
-    """Every setup's verdicts on the same answers."""
-    for setup in SETUPS:
-        guard = guard_of(setup, model)
-        for number, case in enumerate(chosen_cases(most)):
+async def turns(model: str, kept: Kept, cases: Sequence[KnownCase], setups: Sequence[str] = SETUPS) -> None:
+    """Every setup's verdicts on the same answers: answer by answer, so that a run that stops has the same ones of each."""
+    guards = {setup: guard_of(setup, model) for setup in setups}
+    for number, case in enumerate(cases):
+        for setup, guard in guards.items():
             if not kept.has(setup=setup, number=number):
                 kept.add({"setup": setup, "number": number, "right": case.right, **await ask(guard, case)})
+    for guard in guards.values():
         await guard.aclose()
 
 
-async def decompositions(model: str, kept: Kept) -> None:
-    """Right answers, taken apart by the model and judged by the embedded judge."""
+async def decompositions(model: str, kept: Kept, most: int) -> None:
+    """The longest right answers, taken apart by the model and judged by the embedded judge."""
     own = Guard.from_settings(judge="embedded", policy="monitor")
     guard = Guard.from_settings(judge="embedded", policy="monitor", decomposer=f"steps:{model}", model=_SLOW)
     right = sorted((case for case in read_cases() if case.right == "pass"), key=lambda case: -len(case.answer))
-    for number, case in enumerate(right[:DECOMPOSITIONS]):
+    for number, case in enumerate(right[:most]):
         if not kept.has(number=number):
             usual = await ask(own, case)
-            kept.add({"number": number, "usual": len(usual["claims"]), **await ask(guard, case)})
+            by_rule = {"usual": len(usual["claims"]), "usual_passes": usual["passes"]}
+            kept.add({"number": number, **by_rule, **await ask(guard, case)})
     await guard.aclose()
 
 
 def command(*words: str) -> str:
     """Runs a command of ours, and returns what it prints."""
-    done = subprocess.run([sys.executable, "-m", "vista_guard", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    patient = {**os.environ, "VISTA_GUARD_MODEL": json.dumps(_SLOW)}
+    done = subprocess.run(
+        [sys.executable, "-m", "vista_guard", *words], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=patient
+    )
     if done.returncode not in (0, 1):
         raise SystemExit(f"vista-guard {' '.join(words)} ended with {done.returncode}")
     return done.stdout
 
 
-def passages(model: str, out: Path) -> None:
+def passages(model: str, out: Path, most: int) -> None:
     """Factual and unfactual texts of our example documents."""
     command(
         *("oasis", "generate", "examples/oasis", "--out", str(out / "oasis"), "--model", model),
-        *("--per-document", "0", "--limit", str(PASSAGES), "--at-once", "1"),
+        *("--per-document", "0", "--limit", str(most), "--at-once", "1"),
     )
 
 
-def dialogues(model: str, out: Path) -> None:
-    """Twelve consultations: six questions, alone and at the end of a dialogue; judged by the shipped verifier."""
-    run = str(out / "knowmt")
+def dialogues(model: str, out: Path, most: int) -> None:
+    """Two consultations a question, alone and at the end of a dialogue; judged by the shipped verifier."""
+    questions, run = out / "questions.jsonl", str(out / "knowmt")
+    lines = (ROOT / "examples/dialogues/questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    questions.write_text("".join(lines[:most]), encoding="utf-8")
     settings = ("--setting", "single", "--setting", "multi")
-    command("knowmt", "run", "examples/dialogues/questions.jsonl", "--model", model, *settings, "--out", run)
+    command("knowmt", "run", str(questions), "--model", model, *settings, "--out", run)
     command("knowmt", "judge", run)
 
 
 def kind_of(error: str) -> str:
     """The kind of an unread answer: its message without names, quotes and figures."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|“[^”]*”|openai:\S+|\d[\d.,]*", "…", error.split(";")[0].split(" (")[0])[:90]
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """`stop` if a claim that was judged is not safe, else `unread` if one was not judged, else `pass`."""
+    return "stop" if not row["passes"] else "unread" if row["unchecked"] else "pass"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -198,21 +225,17 @@ def report(out: Path) -> Iterator[str]:
     """The figures that are there, as Markdown."""
     found = Kept(out / "turns.jsonl").rows
     by_setup = {setup: [row for row in found if row["setup"] == setup] for setup in SETUPS}
-    head = ("judge", "turns", "right ones pass", "wrong ones stopped", "with an unread claim", *_COSTS)
+    head = ("judge", "turns", "right ones pass", "wrong ones stopped", "unread", *_COSTS)
     lines = []
     for setup, rows in by_setup.items():
         if rows:
-            sides = {side: [row["passes"] for row in rows if row["right"] == side] for side in ("pass", "stop")}
-            lines.append(
-                (
-                    setup,
-                    len(rows),
-                    Share.of(sides["pass"]),
-                    Share.of(not passed for passed in sides["stop"]),
-                    Share.of(bool(row["unchecked"]) for row in rows),
-                    *costs(rows),
-                )
+            right, wrong = ([verdict(row) for row in rows if row["right"] == side] for side in ("pass", "stop"))
+            shares = (
+                Share.of(one == "pass" for one in right),
+                Share.of(one == "stop" for one in wrong),
+                Share.of(one == "unread" for one in right + wrong),
             )
+            lines.append((setup, len(rows), *shares, *costs(rows)))
     yield from table(head, lines)
     kinds = Counter((row["setup"], kind_of(error)) for row in found for error in row["unchecked"])
     if kinds:
@@ -224,16 +247,20 @@ def report(out: Path) -> Iterator[str]:
     if taken:
         yield ""
         claims = [len(row["claims"]) + len(row["unchecked"]) for row in taken]
-        cells = (len(taken), sum(row["usual"] for row in taken), sum(claims), sum(len(r["unchecked"]) for r in taken))
-        head = ("decompositions", "answers", "claims by rule", "claims by the model", "unread", *_COSTS)
-        yield from table(head, [("steps", *cells, *costs(taken))])
+        head = ("right answers taken apart", "answers", "claims", "they pass", "unread claims", *_COSTS)
+        usual = (sum(row["usual"] for row in taken), Share.of(row["usual_passes"] for row in taken), 0)
+        passed = Share.of(verdict(row) == "pass" for row in taken)
+        steps = (sum(claims), passed, sum(len(row["unchecked"]) for row in taken), *costs(taken))
+        yield from table(head, [("by rule", len(taken), *usual, *"0000"), ("by the model", len(taken), *steps)])
     if (out / "oasis/records.jsonl").exists():
-        states = Counter(json.loads(line)["status"] for line in (out / "oasis/records.jsonl").open(encoding="utf-8"))
+        records = Kept(out / "oasis/records.jsonl").rows
+        states = Counter(record["status"] for record in records)
         yield ""
-        yield from table(("passages", *states), [(sum(states.values()), *states.values())])
+        yield from table(("passages", *states), [(len(records), *states.values())])
     if (out / "knowmt").is_dir():
         yield ""
-        yield command("knowmt", "report", str(out / "knowmt"))
+        first, _, _ = command("knowmt", "report", str(out / "knowmt")).partition("\n### Tables")
+        yield first
 
 
 _COSTS = ("calls", "tokens read", "tokens written", "seconds")
@@ -253,6 +280,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of the server (default: %(default)s)")
     parser.add_argument("--part", choices=PARTS, action="append", help="may be repeated; default: all")
     parser.add_argument("--turns", type=int, default=60, help="answers for each judge (default: %(default)s)")
+    parser.add_argument("--texts", type=int, default=20, help="decompositions, and passages (default: %(default)s)")
+    parser.add_argument("--questions", type=int, default=6, help="each is asked twice (default: %(default)s)")
+    parser.add_argument("--judge", choices=SETUPS, action="append", help="may be repeated; default: all")
+    parser.add_argument(
+        "--first-look", action="store_true", help="the answers to mend by: one pair in three, which no other run has"
+    )
     parser.add_argument("--report", action="store_true", help="ask nothing")
     args = parser.parse_args()
     if not args.report:
@@ -261,24 +294,26 @@ def main() -> None:
         args.out.mkdir(parents=True, exist_ok=True)
         if args.gguf:
             with served(args.gguf, args.threads) as url:
-                run(f"openai:{args.model or args.gguf.stem}@{url}", args.out, args.part or PARTS, args.turns)
+                run(f"openai:{args.model or args.gguf.stem}@{url}", args)
         else:
-            run(f"openai:{args.model}@{args.url}", args.out, args.part or PARTS, args.turns)
+            run(f"openai:{args.model}@{args.url}", args)
     where = machine()
     print(f"{where['cpu']}, {where['cores']} cores, vista-guard {where['vista-guard']}\n")
     print("\n".join(report(args.out)))
 
 
-def run(model: str, out: Path, parts: Sequence[str], most: int) -> None:
+def run(model: str, args: argparse.Namespace) -> None:
     """The parts, one after the other."""
+    out, parts = args.out, args.part or PARTS
     if "turns" in parts:
-        asyncio.run(turns(model, Kept(out / "turns.jsonl"), most))
+        cases = chosen_cases(args.turns, first_look=args.first_look)
+        asyncio.run(turns(model, Kept(out / "turns.jsonl"), cases, args.judge or SETUPS))
     if "decompositions" in parts:
-        asyncio.run(decompositions(model, Kept(out / "decompositions.jsonl")))
+        asyncio.run(decompositions(model, Kept(out / "decompositions.jsonl"), args.texts))
     if "passages" in parts:
-        passages(model, out)
+        passages(model, out, args.texts)
     if "dialogues" in parts:
-        dialogues(model, out)
+        dialogues(model, out, args.questions)
 
 
 if __name__ == "__main__":

@@ -175,14 +175,21 @@ def hold(sentence: str, claims: Sequence[str], source: str, plain: str = "", *, 
     denied = _denied(said, claims) if english else ()
     faults: dict[str, str] = {}
     for claim in claims:
-        own = invented(claim, source, plain, english=english)
-        if 2 * len(own) > len(_content(claim)) or not all(map(str.islower, own)):
-            faults[claim] = f"{', '.join(own)} in {claim!r} does not appear in what it was shown"
+        if fault := _of_nowhere(claim, source, plain, english=english):
+            faults[claim] = fault
         elif english and _is_contrary(said, claim, denied):
             faults[claim] = f"{claim!r} says the contrary"
     kept = tuple(claim for claim in claims if claim not in faults)
     gap = _gap(sentence, said, kept, f"{source}\n{plain}", english=english) if kept or not faults else None
     return Held(kept, "; ".join(filter(None, [*faults.values(), gap])) or None, replaced=bool(faults))
+
+
+def _of_nowhere(claim: str, source: str, plain: str = "", *, english: bool) -> str | None:
+    """Names the words of a claim's own invention, if they are names or figures, or most of it."""
+    own = invented(claim, source, plain, english=english)
+    if 2 * len(own) <= len(_content(claim)) and all(map(str.islower, own)):
+        return None
+    return f"{', '.join(own)} in {claim!r} does not appear in what it was shown"
 
 
 def _denied(sentence: str, claims: Sequence[str]) -> list[str]:
@@ -287,6 +294,7 @@ def cover(
 
     A sentence that the splitter takes for a statement is judged as it stands if no claim is about it, if one is invented, or if
     one says the contrary; and beside its claims if they leave something out. Code without a claim becomes an `UncheckedClaim`.
+    An invented claim about no sentence at all, such as one of the prompt's examples, is left out.
 
     Args:
         claims: the model's, with spans where it quotes the turn.
@@ -302,6 +310,15 @@ def cover(
     asked = history[-1].text if history else ""
     words = [_content(without_opener(statement.text)) or _content(asked) for statement in found]
     places = [_place(claim, found, words) for claim in claims]
+    strays = {
+        claim.text: fault
+        for claim, at in zip(claims, places, strict=True)
+        if not at and (fault := _of_nowhere(claim.text, source, english=english))
+    }
+    if strays:
+        meter().warn(f"{model} made claims of its own, which are left out: {'; '.join(strays.values())}")
+        claims = [claim for claim in claims if claim.text not in strays]
+        places = [_place(claim, found, words) for claim in claims]
     judged: dict[int, Held] = {}
     for place in _stating(turn, history, found, english=english):
         about = [claim.text for claim, at in zip(claims, places, strict=True) if place in at]

@@ -37,7 +37,9 @@ NOT_COUNTED = (
     'decide this very claim with all of its figures; put "..." between words from two places. OUT_OF_SCOPE and ABSTENTION are '
     "for claims that state no fact. Where the material does not decide, the label is another one."
 )
-NET = 2
+OF_FACTS = (Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE)
+"""The labels offered when a model is asked again about a statement of fact that it gave another."""
+NET = 3
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
 
 
@@ -273,7 +275,7 @@ class ModelJudge:
         if evidence.missing:
             return Check(claim=claim, supported=False, confidence=1.0)
 
-        async def ask(note: str) -> parsing.ParsedCategory:
+        async def ask(note: str, _: Sequence[Label]) -> parsing.ParsedCategory:
             verdict = await self._ask(
                 claim.text,
                 lambda trimmed, _: _with_note(self._prompts.verify(claim, trimmed), note),
@@ -297,10 +299,10 @@ class ModelJudge:
         if check.finding is not None:
             return check.finding
 
-        async def ask(note: str) -> parsing.ParsedCategory:
+        async def ask(note: str, labels: Sequence[Label]) -> parsing.ParsedCategory:
             return await self._ask(
                 claim.text,
-                lambda trimmed, _: _with_note(self._prompts.categorize(claim, trimmed), note),
+                lambda trimmed, _: _with_note(self._prompts.categorize(claim, trimmed, labels), note),
                 lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
                 evidence,
             )
@@ -311,20 +313,22 @@ class ModelJudge:
     async def _ask_until_it_counts(
         self,
         claim: Claim,
-        ask: Callable[[str], Awaitable[parsing.ParsedCategory]],
+        ask: Callable[[str, Sequence[Label]], Awaitable[parsing.ParsedCategory]],
         evidence: EvidenceSet,
         stage: Stage,
     ) -> parsing.ParsedCategory | Unchecked:
-        """The first of two answers that counts. `ask` takes a note for the prompt."""
+        """The first of two answers that counts. `ask` takes a note for the prompt, and the labels to choose from."""
         why: str | None = None
+        labels: Sequence[Label] = ()
         for note in ("", NOT_COUNTED):
             try:
-                said = await ask(note)
+                said = await ask(note, labels)
             except JudgeError as exc:
                 return _as_unchecked(claim, exc)
             (why,) = await self._doubts([(claim, said)], evidence, stage)
             if why is None:
                 return said
+            labels = () if said.label in OF_FACTS else OF_FACTS
         return self._not_counted(claim, why or "")
 
     async def _doubts(
@@ -347,15 +351,20 @@ class ModelJudge:
         """
         given = {index: category for index, claim in enumerate(claims) if (category := said.get(claim.id)) is not None}
         answers, faults = await self._weigh(claims, given, evidence, "fused")
+        facts = {index for index in faults if given[index].label not in OF_FACTS}
         asked = [int(index in given) for index in range(len(claims))]
         while left := [index for index in range(len(claims)) if index not in answers and asked[index] < 2]:
             try:
-                judged = await self._ask_together([claims[index] for index in left], evidence, again=bool(faults))
+                wanted = OF_FACTS if facts.issuperset(left) else ()
+                judged = await self._ask_together(
+                    [claims[index] for index in left], evidence, again=bool(faults), wanted=wanted
+                )
             except JudgeError as exc:
                 answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
             labels = {index: label for index, label in zip(left, judged.labels, strict=True) if label is not None}
             counted, doubted = await self._weigh(claims, labels, evidence, "judge")
+            facts |= {index for index in doubted if labels[index].label not in OF_FACTS}
             answers |= counted
             faults |= {
                 index: doubted.get(index) or Unchecked(claim=claims[index], error=judged.error, raw=judged.raw)
@@ -384,8 +393,10 @@ class ModelJudge:
         }
         return counted, doubted
 
-    async def _ask_together(self, claims: Sequence[Claim], evidence: EvidenceSet, *, again: bool) -> _Judged:
-        """One call's labels. `again`: the model's last answer did not count."""
+    async def _ask_together(
+        self, claims: Sequence[Claim], evidence: EvidenceSet, *, again: bool, wanted: Sequence[Label]
+    ) -> _Judged:
+        """One call's labels. `again`: the model's last answer did not count; `wanted`: the labels to choose from."""
         ids = [f"c{number}" for number in range(1, len(claims) + 1)]
         texts = [claim.text for claim in claims]
 
@@ -400,7 +411,7 @@ class ModelJudge:
 
         return await self._ask(
             "\n".join(texts),
-            lambda trimmed, _: _with_note(self._prompts.judge(claims, trimmed), NOT_COUNTED if again else ""),
+            lambda trimmed, _: _with_note(self._prompts.judge(claims, trimmed, wanted), NOT_COUNTED if again else ""),
             read,
             evidence,
             partial=lambda text: read(text, cut=True),

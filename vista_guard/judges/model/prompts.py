@@ -52,14 +52,15 @@ _LABELS = [str(Label.VERIFIED), *_REASONS]
 _CLAIM_TEXTS = _object(claims=_list(_TEXT))
 _REWRITTEN = _object(reason=_TEXT, sentence=_TEXT)
 
-# A label comes after its reasons: a model writes in this order.
+# Words of the material, then what follows from them, then the label: a model writes in this order, and a small one that gives
+# its reason first copies that of an example.
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
     "verify": _object(quote=_TEXT, label=_one_of("VERIFIED", "UNVERIFIABLE")),
-    "categorize": _object(reason=_TEXT, quote=_TEXT, label=_one_of(*_REASONS)),
-    "judge": _object(answers=_list(_object(id=_TEXT, reason=_TEXT, quote=_TEXT, label=_one_of(*_LABELS)))),
+    "categorize": _object(quote=_TEXT, reason=_TEXT, label=_one_of(*_REASONS)),
+    "judge": _object(answers=_list(_object(id=_TEXT, quote=_TEXT, reason=_TEXT, label=_one_of(*_LABELS)))),
     "fused": _object(
-        claims=_list(_object(claim=_TEXT, quote=_TEXT, reason=_TEXT, evidence=_TEXT, label=_one_of(*_LABELS)))
+        claims=_list(_object(claim=_TEXT, quote=_TEXT, evidence=_TEXT, reason=_TEXT, label=_one_of(*_LABELS)))
     ),
     "factscore": _CLAIM_TEXTS,
     "veriscore": _CLAIM_TEXTS,
@@ -126,12 +127,26 @@ class Prompt:
         """Its constant text."""
         return "\n".join([self._system, *(part for part in self._file.input if isinstance(part, str))])
 
-    def request(self, *, most_tokens: int | None = None, most_items: int | None = None, **values: str) -> ChatRequest:
-        """The request with these values in the slots, and bounds on the answer's tokens and on the entries of its list."""
+    def request(
+        self,
+        *,
+        most_tokens: int | None = None,
+        most_items: int | None = None,
+        labels: Sequence[Label] = (),
+        **values: str,
+    ) -> ChatRequest:
+        """The request with these values in the slots.
+
+        Args:
+            most_tokens: bound on the answer's tokens.
+            most_items: bound on the entries of its list.
+            labels: those that its schema offers; all if empty.
+            values: by slot.
+        """
         slot_values = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
         text = fill(self._file.input, slot_values)
         messages = tuple(Message(*pair) for pair in (("system", self._system), ("user", text)) if pair[1])
-        schema = _bounded(ANSWERS[self.stage], most_items) if self.answers_json else None
+        schema = _bounded(ANSWERS[self.stage], most_items, labels) if self.answers_json else None
         return ChatRequest(messages, self.stage, schema, most_tokens=most_tokens)
 
     @property
@@ -188,21 +203,24 @@ class Prompts:
         """Asks whether the evidence establishes the claim."""
         return self._ask_about(claim, evidence, "verify")
 
-    def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
-        """Asks why the evidence does not establish the claim."""
-        return self._ask_about(claim, evidence, "categorize")
+    def categorize(self, claim: Claim, evidence: EvidenceSet, labels: Sequence[Label] = ()) -> ChatRequest:
+        """Asks why the evidence does not establish the claim; `labels` are those to choose from, all if empty."""
+        return self._ask_about(claim, evidence, "categorize", labels)
 
-    def _ask_about(self, claim: Claim, evidence: EvidenceSet, stage: Stage) -> ChatRequest:
+    def _ask_about(
+        self, claim: Claim, evidence: EvidenceSet, stage: Stage, labels: Sequence[Label] = ()
+    ) -> ChatRequest:
         prompt = self._prompts[stage]
-        values = _evidence_values(prompt, evidence)
-        return prompt.request(most_tokens=512, most_items=1, **values, claim=prompt.style.claim(claim))
+        values = {**_evidence_values(prompt, evidence), "claim": prompt.style.claim(claim)}
+        return prompt.request(most_tokens=512, most_items=1, labels=labels, **values)
 
-    def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
-        """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
+    def judge(self, claims: Sequence[Claim], evidence: EvidenceSet, labels: Sequence[Label] = ()) -> ChatRequest:
+        """Asks for the label of each claim; the prompt calls them c1, c2, ... by position. `labels`: as in `categorize`."""
         prompt = self._prompts["judge"]
         return prompt.request(
             most_tokens=256 + 150 * len(claims),
             most_items=_bucket(len(claims)),
+            labels=labels,
             **_evidence_values(prompt, evidence),
             claims=prompt.style.claims(claims),
         )
@@ -229,14 +247,17 @@ def _bucket(count: int) -> int:
     return max(8, 1 << (count - 1).bit_length())
 
 
-def _bounded(schema: Mapping[str, Any], most: int | None) -> Mapping[str, Any]:
-    """The schema of an answer with at most this many entries in its list: a grammar never ends a list by itself."""
-    if most is None:
-        return schema
-    fields = {
-        name: {**field, "maxItems": most} if field["type"] == "array" else field
-        for name, field in schema["properties"].items()
-    }
+def _bounded(schema: Mapping[str, Any], most: int | None, labels: Sequence[Label] = ()) -> dict[str, Any]:
+    """The schema of an answer with at most this many entries in its list, for a grammar never ends a list by itself; and with
+    only these labels, if there are any.
+    """
+    fields = dict(schema["properties"])
+    for name, one in fields.items():
+        if one["type"] == "array":
+            items = _bounded(one["items"], None, labels) if "properties" in one["items"] else one["items"]
+            fields[name] = {**one, "items": items, **({"maxItems": most} if most else {})}
+        elif labels and "enum" in one:
+            fields[name] = _one_of(*(value for value in one["enum"] if value in labels))
     return {**schema, "properties": fields}
 
 

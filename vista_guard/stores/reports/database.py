@@ -18,21 +18,18 @@ from typing import Any, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
-from vista_guard._extras import how_to_install
+from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, NoReportsError, StoreError
 from vista_guard.stores.line_file import space_left
 
 try:
     import sqlalchemy as sql
-    from alembic import command
-    from alembic.config import Config
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
     from vista_guard.stores.reports.tables import METADATA, NUMBERS
 except ImportError as exc:
     raise ConfigError(f"keeping reports needs {exc.name or 'sqlalchemy'}: {how_to_install('reports')}") from exc
+require("keeping reports", "alembic", extra="reports")  # which is slow to load, and used for new and older tables only
 
 T = TypeVar("T")
 
@@ -239,6 +236,9 @@ VERSION_TABLE = "vista_guard_schema"
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
+_REVISION = re.compile(r'^revision = "(\d{4})"', re.MULTILINE)
+"""Schemas are numbered in their order."""
+
 _UPGRADING = 7_241_906_538
 """Key of Postgres' advisory lock: two processes that create tables at once fail in spite of `IF NOT EXISTS`."""
 
@@ -286,10 +286,11 @@ def look(connection: sql.Connection) -> Schema:
     Raises:
         StoreError: this version cannot read that schema.
     """
-    scripts = ScriptDirectory.from_config(_config())
-    newest = scripts.get_current_head() or ""
+    known = [
+        match[1] for path in MIGRATIONS.glob("versions/*.py") for match in _REVISION.finditer(path.read_text("utf-8"))
+    ]
+    newest = max(known)
     revision = _revision(connection)
-    known = {script.revision for script in scripts.walk_revisions()}
     if revision is None or revision in known:
         return Schema(revision, newest)
     name = connection.engine.url.render_as_string(hide_password=True)
@@ -302,7 +303,8 @@ def look(connection: sql.Connection) -> Schema:
 def _revision(connection: sql.Connection) -> str | None:
     if not sql.inspect(connection).has_table(VERSION_TABLE):
         return None
-    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    version = sql.table(VERSION_TABLE, sql.column("version_num", sql.String))
+    return connection.execute(sql.select(version.c.version_num)).scalar_one_or_none()
 
 
 def upgrade(engine: sql.Engine) -> Schema:
@@ -312,13 +314,20 @@ def upgrade(engine: sql.Engine) -> Schema:
     """
     with _ONE_AT_A_TIME, engine.connect() as connection, _exclusive_transaction(connection):
         schema = look(connection)
-        config = _config()
+        if schema.is_newest:
+            return schema
+
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
         if schema.revision is None:
             METADATA.create_all(connection)
             connection.execute(sql.insert(NUMBERS), {"id": 1, "upto": 0, "highest": 0})
             command.stamp(config, "head")
-        elif not schema.is_newest:
+        else:
             command.upgrade(config, "head")
         return schema
 
@@ -337,9 +346,3 @@ def _exclusive_transaction(connection: sql.Connection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    return config

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from math import inf
 from typing import Any, Final, Literal, TypeVar
 
 import sqlalchemy as sql
-from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports.filters import ReportFilter, utc
 from vista_guard.stores.reports.tables import (
@@ -227,7 +227,7 @@ def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping
 
 @cache  # building a statement costs more than running it
 def _upsert(dialect_name: str, table: sql.Table) -> Any:
-    dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
+    dialect: Any = import_module(f"sqlalchemy.dialects.{dialect_name}")
     insert = dialect.insert(table)
     more = {column.name: column + insert.excluded[column.name] for column in table.c if not column.primary_key}
     return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)

@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakMethod
 
 import sqlalchemy as sql
-from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
@@ -175,7 +175,7 @@ def _insert_report(dialect_name: str) -> Any:
 @cache
 def _upsert_conversation(dialect_name: str) -> Any:
     """Upserts a conversation, adding a turn's counts."""
-    dialect: Any = postgresql if dialect_name == "postgresql" else sqlite
+    dialect: Any = import_module(f"sqlalchemy.dialects.{dialect_name}")
     statement = dialect.insert(CONVERSATIONS)
     old, new = CONVERSATIONS.c, statement.excluded
     changed = {
