@@ -227,7 +227,7 @@ def test_an_answer_that_is_json_of_its_whole_talk_is_read_as_the_talk(tmp_path: 
 
 
 def test_a_later_row_may_have_columns_that_the_first_one_lacks(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"question": "How long?", "answer": ASKED_FOR},
         {"query": "How long?", "output": ASKED_FOR, "contexts": [PIER]},
     ]
