@@ -254,7 +254,7 @@ def report(out: Path) -> Iterator[str]:
         yield from table(head, [("by rule", len(taken), *usual, *"0000"), ("by the model", len(taken), *steps)])
     if (out / "oasis/records.jsonl").exists():
         records = Kept(out / "oasis/records.jsonl").rows
-        states = Counter(record["status"] for record in records)
+        states = Counter(record["state"] for record in records)
         yield ""
         yield from table(("passages", *states), [(len(records), *states.values())])
     if (out / "knowmt").is_dir():

@@ -135,7 +135,9 @@ class ModelGenerator:
 
     def _request(self, step: str, **values: str) -> ChatRequest:
         file = self._files[step]
-        return ChatRequest(messages_of(file, values), "generate", _schema(step) if file.answer == "json" else None)
+        schema = _schema(step) if file.answer == "json" else None
+        most = 512 + 2 * sum(map(len, values.values()))  # a small model may never end a list
+        return ChatRequest(messages_of(file, values), "generate", schema, most_tokens=most)
 
     async def aclose(self) -> None:
         """Closes the model's connections."""

@@ -61,6 +61,20 @@ def test_certain_gates_catch_every_fault_and_nothing_sound(tmp_path: Path, calls
     assert [caught[fault] for fault in GATES] == [count // 10] * len(GATES)
 
 
+@pytest.mark.parametrize("calls", ["unified", "stepwise"])
+def test_answers_have_a_bound_that_sound_ones_stay_far_below(tmp_path: Path, calls: Calls) -> None:
+    class Bounded(ScriptedModel):
+        async def complete(self, request: ChatRequest) -> Reply:
+            reply = await super().complete(request)
+            assert request.most_tokens is not None
+            assert len(reply.text) < 2 * request.most_tokens  # a token has about four characters
+            return reply
+
+    known = houses(10)
+    outcome = run(written(tmp_path / "docs", known), tmp_path / "ours", Bounded(known), calls=calls)
+    assert outcome.made == len(known)
+
+
 def test_answers_without_a_pair_are_rejected_with_the_raw_answer(tmp_path: Path) -> None:
     known = houses(50, ANSWER_FAULTS, share=0.1)
     model = ScriptedModel(known)
