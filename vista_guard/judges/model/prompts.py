@@ -233,7 +233,7 @@ class Prompts:
             values["history"] = prompt.style.history(history)
         size = len(turn.text)
         return prompt.request(
-            most_tokens=384 + 7 * size, most_items=most_claims(size), **values, turn=prompt.style.turn(turn)
+            most_tokens=384 + 7 * size, most_items=most_claims(size), labels=(), **values, turn=prompt.style.turn(turn)
         )
 
 
