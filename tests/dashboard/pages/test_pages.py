@@ -144,7 +144,7 @@ def test_a_pinned_turn_stays(opened: OpenPage) -> None:
     page = opened("/")
     page.get_by_role("button", name="Pin answer 1 of harbour-talk").click()
     expect(page.locator(".turn-row.pinned")).to_have_count(1)
-    assert f"pin={FIRST}" in page.url
+    page.wait_for_url(f"**pin={FIRST}*")
     again = opened(f"/?pin={FIRST}&attention=1")
     expect(again.locator(".turn-row.pinned")).to_contain_text("Tell me about the harbour.")
     expect(again.locator(".turn-row")).to_have_count(5)
