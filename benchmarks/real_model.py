@@ -160,7 +160,10 @@ async def turns(model: str, kept: Kept, cases: Sequence[KnownCase], setups: Sequ
 async def decompositions(model: str, kept: Kept, most: int) -> None:
     """The longest right answers, taken apart by the model and judged by the embedded judge."""
     own = Guard.from_settings(judge="embedded", policy="monitor")
-    guard = Guard.from_settings(judge="embedded", policy="monitor", decomposer=f"steps:{model}", model=_SLOW)
+    limits = {"judge_seconds": _PATIENCE_S}
+    guard = Guard.from_settings(
+        judge="embedded", policy="monitor", decomposer=f"steps:{model}", model=_SLOW, limits=limits
+    )
     right = sorted((case for case in read_cases() if case.right == "pass"), key=lambda case: -len(case.answer))
     for number, case in enumerate(right[:most]):
         if not kept.has(number=number):

@@ -53,7 +53,7 @@ def test_a_fact_taken_for_a_recommendation_is_asked_about_again_with_labels_of_f
             return json.dumps({"claims": [{**A_RECOMMENDATION, **claim}]})
         if stage == "verify":
             return json.dumps({"quote": "", "label": "UNVERIFIABLE"})
-        assert request.schema
+        assert request.schema is not None
         labels = request.schema["properties"]
         labels = labels["answers"]["items"]["properties"] if stage == "judge" else labels
         offered.append(labels["label"]["enum"])

@@ -231,10 +231,9 @@ class Prompts:
         values = _evidence_values(prompt, evidence)
         if not evidence.history:
             values["history"] = prompt.style.history(history)
+        values["turn"] = prompt.style.turn(turn)
         size = len(turn.text)
-        return prompt.request(
-            most_tokens=384 + 7 * size, most_items=most_claims(size), labels=(), **values, turn=prompt.style.turn(turn)
-        )
+        return prompt.request(most_tokens=384 + 7 * size, most_items=most_claims(size), labels=(), **values)
 
 
 def most_claims(size: int) -> int:
