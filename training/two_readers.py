@@ -32,7 +32,6 @@ from training.comparison import labelled
 from training.comparison.sets import THREE, Item, spaced
 from training.data import data_argument
 from training.suites import arrays
-from training.suites.loaders import clean
 from vista_guard.guard import Guard
 from vista_guard.inference.weights import weights_place
 from vista_guard.judges.embedded.judge import EmbeddedJudge
@@ -41,8 +40,6 @@ from vista_guard.protocols import Verifier
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
-from vista_lab.datasets.files import whole
-from vista_lab.datasets.sets import begin
 from vista_lab.policies import challenge
 from vista_lab.training.export import sha256, update_judge
 
@@ -117,22 +114,11 @@ def twins(items: Sequence[Item], most: int) -> Iterator[Item]:
     return (item for item in items if item.group in chosen)
 
 
-def talk(data: Path) -> Iterator[Case]:
-    """Chat responses beside their knowledge (BEGIN dev, but wow, which the turn's risk is measured on); generic ones left out."""
-    for name in ("cmu", "tc"):
-        for row in whole(begin.responses(data / f"begin/begin_dev_{name}.tsv")):
-            if row.label != begin.GENERIC and row.knowledge.strip():
-                documents = [Document(id="d", text=clean(row.knowledge))]
-                gold = THREE[0] if row.label == begin.FULLY else "not"
-                yield Case("talk", row.knowledge, ending_with(clean(row.text), documents, clean(row.message)), gold)
-
-
 def cases(data: Path) -> list[Case]:
     """All of them."""
     return [
         *challenges(),
         *attributions(data),
-        *talk(data),
         *items_as_cases("written", twins(labelled.development(data, "written"), WRITTEN)),
         *items_as_cases("MTRAG-UN", labelled.mtrag(data)),
     ]

@@ -59,7 +59,7 @@ class ClaimResult(_Part):
     evidence: tuple[Evidence, ...] = ()
     reason: str
     nearest: Nearest | None = None
-    """What came nearest to a claim that no quote decides."""
+    """The passage nearest to a claim that no quote decides."""
     code: bool = False
     """True for a block of code, which no document could prove: it counts for no verdict."""
 

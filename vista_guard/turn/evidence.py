@@ -85,7 +85,7 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
 
 
 async def _added_facts(work: Work, parts: Parts) -> tuple[Passage, ...]:
-    """What people added about the chat itself, in at most half of the room for knowledge."""
+    """Facts that people added about the chat itself, in at most half of the room for knowledge."""
     sources = [sink for sink in parts.sinks if isinstance(sink, ChatFacts)]
     texts = dict.fromkeys([text for source in sources for text in await source.chat_facts(parts.tenant)])
     own = parts.persona.channel if parts.persona is not None else ()
