@@ -182,7 +182,7 @@ def test_a_reader_that_is_shipped_reads_what_the_quick_one_leaves_open(
     judge = json.loads((WEIGHTS / "judge.json").read_text("utf-8"))
     judge |= {"reader": FIT, "sha256": {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items()}}
     (shipped / "judge.json").write_text(json.dumps(judge), encoding="utf-8")
-    (tmp_path / "notes.txt").write_text("The harbour cafe serves soup. Dogs stay outside.", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("Dogs stay outside.", encoding="utf-8")
     check = ["-m", "vista_guard", "check", "--document", "notes.txt", "Dogs may come in.", "--json"]
     path = os.pathsep.join((str(tmp_path), str(ROOT)))
     done = run_without([], check, tmp_path, PYTHONPATH=path)
