@@ -205,7 +205,7 @@ def test_a_kill_in_an_upgrade_leaves_the_file_as_it_was(tmp_path: Path, later: P
         "from alembic.operations import Operations",
         "from vista_guard.stores.reports import database",
         f"database.MIGRATIONS = Path({str(later)!r})",
-        "Operations.create_index = lambda *_: os.kill(os.getpid(), signal.SIGKILL)",
+        "Operations.create_index = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)",
         f"database.upgrade(database.make_engine({url!r}))",
     )
     assert subprocess.run([sys.executable, program], check=False).returncode == -signal.SIGKILL
