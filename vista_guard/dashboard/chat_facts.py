@@ -34,7 +34,7 @@ UNSAFE: Final = frozenset(WORST[:3])
 
 @dataclass(frozen=True)
 class Wish:
-    """What a reviewer wants to add: by the text of the claim, the fact. `whole` if nothing else is wrong with the turn."""
+    """Facts that a reviewer adds, by the text of their claim. `whole` if nothing else is wrong with the turn."""
 
     facts: Mapping[str, str]
     whole: bool

@@ -19,7 +19,7 @@ FACT = "There is a button below the chat to make an appointment."
 
 
 def known_to(url: str, tenant: str | None) -> list[str]:
-    """What a guard of this tenant reads for its next turn."""
+    """The facts that a guard of this tenant reads for its next turn."""
 
     async def read() -> list[str]:
         store = SqlReports(url)
