@@ -158,9 +158,9 @@ def stored_claims(folder: Path) -> list[str]:
     """All that any conversation has established, read from Chroma itself."""
     client = chroma_client(folder)
     shelves = [client.get_collection(shelf.name, embedding_function=None) for shelf in client.list_collections()]
-    claims = [text for shelf in shelves for text in shelf.get()["documents"] or () if text]
+    turns = [json.loads(text) for shelf in shelves for text in shelf.get()["documents"] or () if text]
     close_client(client)
-    return claims
+    return [claim["text"] for turn in turns for claim in turn]
 
 
 def stored_reports(file: Path) -> int:
