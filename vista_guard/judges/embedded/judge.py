@@ -321,10 +321,11 @@ class EmbeddedJudge:
         again = [few.decisive(self._calibration.contradicted) if fit.is_open(few.best) else [] for few in weighed]
         pairs = [in_one_form(piece.text, text) for text, rows in zip(texts, again, strict=True) for piece, _ in rows]
         careful = iter(reader.probabilities(pairs) if pairs else ())
-        return [
+        both = [
             self._weigh(claim, [(piece, fit.combine(row, next(careful))) for piece, row in rows], fit) if rows else few
             for claim, few, rows in zip(claims, weighed, again, strict=True)
         ]
+        return [few.read_again(more) for few, more in zip(weighed, both, strict=True)]
 
     def _weigh(self, claim: Claim, judged: Sequence[Judged], limits: Calibration | ReaderFit) -> ClaimPieces:
         needed = max(limits.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
