@@ -299,7 +299,7 @@ def replaced_figure(claim: str, evidence: str) -> str | None:
 def other_day(claim: str, evidence: str) -> bool:
     """True if the evidence has most content words of the claim, but only other weekdays."""
     day = missing_day(claim, evidence)
-    content = content_words(claim.replace(day, " ")) if day and days(evidence).named else frozenset()
+    content = content_words(claim.replace(day, " ")) if day and days(evidence) else frozenset()
     known = word_stems(evidence)
     return bool(content) and sum(word[:STEM] in known for word in content) >= SAME_MATTER * len(content)
 
