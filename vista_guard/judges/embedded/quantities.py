@@ -443,6 +443,7 @@ _SPANS = re.compile(
     r"|(?P<working>\b(?i:weekdays?|(?:working|business|week) days?)\b)|(?P<end>\b(?i:weekends?)\b)"
 )
 _SHUT = re.compile(r"\b(?:closed|shut|(?:not|never|isn't|aren't) open(?:ed)?)\b", re.IGNORECASE)
+_OPEN = re.compile(r"\bopen(?:s|ed)?\b|\d\s*(?:[-–—]|to|until|till)\s*\d", re.IGNORECASE)
 _OTHER_FORMS = re.compile(
     rf"\b(?i:today|tomorrow|yesterday|tonight|(?:{_MONTHS})\.?\s+\d|\d{{1,2}}(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?:{_MONTHS})"
     r"|\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b"
@@ -456,7 +457,7 @@ def missing_day(claim: str, evidence: str) -> str | None:
     """
     if not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
         return None
-    if _SHUT.search(claim) or _OTHER_FORMS.search(evidence):
+    if _OTHER_FORMS.search(evidence) or (_SHUT.search(claim) and _OPEN.search(evidence)):
         return None
     named = (_days_of(token) for token in _SPANS.finditer(claim) if token.lastgroup in ("day", "range"))
     missing = frozenset().union(*named) - days(evidence)

@@ -76,7 +76,6 @@ def lacking(claim: str, evidence: str) -> str | None:
         if (
             not any(_is_same_amount(one, other) for one in readings for other in given)
             and not _is_computed(amount, given)
-            and not _is_multiple(amount, stated, given)
             and not _encloses(claim, amount, stated, given)
             and not _appears(written, evidence)
         ):
@@ -201,13 +200,6 @@ def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
     countable = [amount for amount in given if amount.dimension not in ("clock", "date")]
     pairs = combinations(countable, 2) if len(countable) <= COMPUTED else ()
     return any(_gives(first, second, wanted) for first, second in pairs)
-
-
-def _is_multiple(wanted: Amount, stated: Sequence[Amount], given: Sequence[Amount]) -> bool:
-    """True if the claim counts what the evidence gives the measure of one of: "ten eggs cost £3", at 30p each."""
-    counts = [one.value for one in stated if one.start != wanted.start and not one.dimension and one.value > 1]
-    alike = [one.value for one in given if wanted.dimension and one.dimension == wanted.dimension]
-    return len(alike) <= COMPUTED and any(equal(count * one, wanted.value) for count in counts for one in alike)
 
 
 _BETWEEN = re.compile(r"\bbetween (?P<low>[^,;]{1,20}) and\s[$€£¥₹]?$", re.IGNORECASE)
