@@ -97,7 +97,7 @@ with Guard.from_settings(store="memory") as guard:
 
 def test_chromas_telemetry_is_off_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vista_guard.stores.chroma import worker
-    from vista_guard.stores.chroma.bindings import BareClient
+    from vista_guard.stores.chroma.folder import BareClient
 
     quiet = worker.Engine(tmp_path / "engine", telemetry=False)
     assert isinstance(quiet.client, BareClient)  # it has nothing that could send

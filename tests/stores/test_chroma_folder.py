@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vista_guard.stores.chroma import bindings, worker
+from vista_guard.stores.chroma import folder, worker
 from vista_guard.stores.chroma.worker import CallFailure, Engine, EngineCall
 
 ROWS = {"embeddings": [[1.0, 0.0], [0.6, 0.8]], "documents": ["one", "two"], "metadatas": [{"n": 1}, {"n": 2}]}
@@ -51,7 +51,7 @@ def _comparable(value: object) -> object:
 
 
 def test_the_bare_engine_answers_as_chromas_client_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bindings.can_call(), "the installed Chroma calls its engine in another way: look through `bindings`"
+    assert folder.can_call(), "the installed Chroma calls its engine in another way: look through `folder`"
     bare = _answers(tmp_path / "bare")
     monkeypatch.setattr(worker, "can_call", lambda: False)
     theirs = [
@@ -84,15 +84,15 @@ def test_the_bare_engine_and_chromas_client_read_each_others_folders(
 def test_a_chroma_with_another_engine_is_used_through_its_client(
     unknown: dict[str, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bindings, "_CALLED", unknown)
-    assert not bindings.can_call()
+    monkeypatch.setattr(folder, "_CALLED", unknown)
+    assert not folder.can_call()
 
 
 def test_an_engine_loads_none_of_chromas_clients(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
-from vista_guard.stores.chroma.bindings import leave_out_clients
+from vista_guard.stores.chroma.folder import leave_out_clients
 from vista_guard.stores.chroma.worker import Engine, EngineCall
 leave_out_clients()
 engine = Engine(Path(sys.argv[1]), telemetry=False)

@@ -29,11 +29,10 @@ from vista_guard.stores.entries import (
     ListedDocument,
     SearchedDocuments,
     Written,
-    data_dir,
-    default_dir,
     is_full,
     query_vector,
 )
+from vista_guard.stores.folders import data_dir, default_dir
 from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000

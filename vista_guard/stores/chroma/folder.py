@@ -1,4 +1,4 @@
-"""Chroma's compiled engine, called without Chroma's clients.
+"""A Chroma folder without Chroma's clients: its compiled engine, called as they call it, and a look into its tables.
 
 The clients load gRPC, OpenTelemetry, HTTP and a dozen makers of embeddings: a second of processor time and 60 MB in each process,
 for a folder that needs none of them.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -53,6 +55,30 @@ def can_call() -> bool:
     except (ImportError, AttributeError, TypeError, ValueError):
         return False
     return True
+
+
+def documents_added(chroma: Path) -> bool:
+    """True when the Chroma folder holds documents of no tenant. Takes a millisecond; opening the folder takes a hundred.
+
+    Also True for an unreadable folder, since opening it says why, and where this process has loaded Chroma.
+    """
+    from vista_guard.stores.entries import DOCUMENTS
+
+    file = chroma / "chroma.sqlite3"
+    if not file.is_file():
+        return False
+    if {
+        "chromadb",
+        "chromadb_rust_bindings",
+    } & sys.modules.keys():  # It has an SQLite of its own, and two in one process undo each other's locks.
+        return True
+    # Chroma notes the dimension of a collection's vectors with the first of them.
+    filled = "SELECT count(*) FROM collections WHERE name = ? AND dimension IS NOT NULL"
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute(filled, [DOCUMENTS]).fetchone()[0])
+    except sqlite3.Error:
+        return True
 
 
 def leave_out_clients() -> None:

@@ -21,7 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from vista_guard.stores.chroma.bindings import BareClient, can_call, leave_out_clients
+from vista_guard.stores.chroma.folder import BareClient, can_call, leave_out_clients
 
 
 class CallFailure(StrEnum):

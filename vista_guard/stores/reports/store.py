@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -44,6 +43,7 @@ from vista_guard.stores.reports.tables import (
     REVIEWS,
     TEXTS,
     TURNS,
+    upserting,
 )
 from vista_guard.types import Action, PartFailure, Record, TurnReport, TurnTexts
 
@@ -175,8 +175,7 @@ def _insert_report(dialect_name: str) -> Any:
 @cache
 def _upsert_conversation(dialect_name: str) -> Any:
     """Upserts a conversation, adding a turn's counts."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{dialect_name}")
-    statement = dialect.insert(CONVERSATIONS)
+    statement = upserting(CONVERSATIONS, dialect_name)
     old, new = CONVERSATIONS.c, statement.excluded
     changed = {
         "first_at": sql.case((new.first_at < old.first_at, new.first_at), else_=old.first_at),
