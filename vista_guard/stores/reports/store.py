@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -22,10 +21,10 @@ from hashlib import sha256
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, TypeVar
-from weakref import WeakMethod
 
 import sqlalchemy as sql
 
+from vista_guard._aio import after_fork
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
@@ -230,9 +229,7 @@ class _Writer:
     def __init__(self, name: str, write: Callable[[TurnReport | PartFailure, TurnTexts | None], None]) -> None:
         self._name, self._write = name, write
         self._reset()
-        if hasattr(os, "register_at_fork"):
-            reset = WeakMethod(self._reset)
-            os.register_at_fork(after_in_child=lambda: (method := reset()) and method())
+        after_fork(self._reset)
 
     def _reset(self) -> None:
         # After a fork, only the parent writes the reports queued in it.
