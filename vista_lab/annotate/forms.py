@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from vista_guard._mappings import read_mapping
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, first_problem
 from vista_guard.stores.reviewed import LONGEST_TEXT, Op
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import Scale
@@ -485,9 +485,7 @@ def _read_form(path: Path) -> Form:
     except OSError as exc:
         raise ConfigError(f"form {path} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the form"
-        raise ConfigError(f"form {path}: {place}: {first['msg'].removeprefix('Value error, ')}") from exc
+        raise ConfigError(f"form {path}: {first_problem(exc)}") from exc
     except ValueError as exc:
         raise ConfigError(f"form {path} cannot be read: {exc}") from exc
 

@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from vista_guard import __version__
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, first_problem
 from vista_guard.stores.reviewed import clean_name
 from vista_guard.types import Claim, Conversation, Label, Role, Turn, TurnReport
 from vista_lab.annotate import sheets
@@ -211,9 +211,7 @@ def load(folder: Path) -> StudyData:
             "name its folder with --study"
         ) from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{place} has no study of this version: {where}: {first['msg']}") from exc
+        raise InputError(f"{place} has no study of this version: {first_problem(exc)}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from vista_guard.errors import ConfigError, InputError
-from vista_guard.policy.labels import FineLabel, TurnName
+from vista_guard.errors import ConfigError, InputError, first_problem
+from vista_guard.policy.labels import FineLabel, TurnName, turn_name
 from vista_guard.policy.risk import ALARMS, Level, Reliability, RiskGroup, RiskTable, alarms, reliability
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Finding, Outcome, TurnReport
@@ -256,13 +256,4 @@ def _lines(path: Path, model: type[Line], noun: str) -> Iterator[tuple[int, Line
     except OSError as exc:
         raise InputError(f"{noun} {path} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc
-
-
-def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
-    """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
-    one_line = " ".join(question.split())
-    words = f' (asked: "{one_line[:60]}{"…" * (len(one_line) > 60)}")' if one_line else ""
-    return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"
+        raise InputError(f"{path}, line {number}: {first_problem(exc)}") from exc

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, first_problem
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT
@@ -81,10 +81,8 @@ def read_scores(path: Path) -> RecallScores:
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
         raise InputError(
-            f"{path}: {where}: {first['msg']}; give what vista-guard oasis score retriever --json printed"
+            f"{path}: {first_problem(exc)}; give what vista-guard oasis score retriever --json printed"
         ) from exc
     except ValueError as exc:
         raise InputError(f"{path} is not JSON: {exc}") from exc

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
+from vista_guard.policy.labels import turn_name
 from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
 from vista_guard.reading.visible import visible
 from vista_guard.types import Action
-from vista_lab.metrics.calibration import turn_name
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import PolicyReplay, ReplayedTurn

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, first_problem
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.verifiers.calibrated import (  # fmt: skip
@@ -143,10 +143,8 @@ def _own_case(file: Path, number: int, line: str) -> Case:
     try:
         pair = _Pair.model_validate_json(line)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
         raise InputError(
-            f"{file} line {number}: {where}: {first['msg']}; a line is "
+            f"{file} line {number}: {first_problem(exc)}; a line is "
             '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
         ) from exc
     document = Document(id=f"line {number}", text=pair.evidence)

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, first_problem
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
 from vista_guard.types import Label, TurnReport
 from vista_lab.logs.source import PlaceGold, Task
@@ -280,9 +280,7 @@ def read_manifest(place: Path) -> Manifest:
     except OSError as exc:
         raise ConfigError(f"{place} is not a run: {path.name} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{path} is not a run's manifest: {where}: {first['msg']}") from exc
+        raise ConfigError(f"{path} is not a run's manifest: {first_problem(exc)}") from exc
     except ValueError as exc:
         raise ConfigError(f"{path} is not JSON: {exc}") from exc
 

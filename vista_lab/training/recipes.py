@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, first_problem
 from vista_lab.training.rows import Part
 
 RECIPES = Path(__file__).with_name("recipes.toml")
@@ -122,10 +122,7 @@ def validate_recipe(kind: TypeAdapter[T], recipe: str, part: str, values: dict[s
     try:
         return kind.validate_python(values)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"recipe {recipe}, [{part}]{' ' * bool(where)}{where}: {message}") from exc
+        raise ConfigError(f"recipe {recipe}, [{part}] {first_problem(exc)}") from exc
 
 
 def _tables(file: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, first_problem
 from vista_guard.stores.line_file import ANOTHER_OUT, refuse_differences, write_whole
 from vista_lab.training.rows import Part, Stage
 
@@ -88,9 +88,7 @@ def read_training(folder: Path) -> Training:
     except OSError as exc:
         raise ConfigError(f"{folder} is not a model that vista-guard trained: {TRAINING}: {exc.strerror}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{folder / TRAINING}: {where}: {first['msg']}") from exc
+        raise ConfigError(f"{folder / TRAINING}: {first_problem(exc)}") from exc
 
 
 def figures_table(made: Training, of: str) -> list[str]:
