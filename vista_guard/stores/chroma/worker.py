@@ -21,8 +21,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from vista_guard.stores.chroma.folder import BareClient, can_call, leave_out_clients
-
 
 class CallFailure(StrEnum):
     """Reasons why a call failed."""
@@ -86,8 +84,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     folder, telemetry = _read_opening_call(calls)
     reply = _make_reply(answers)
-    if _needs_no_client(telemetry):
-        leave_out_clients()
     try:
         engine = Engine(folder, telemetry=telemetry)
     except BaseException as exc:  # Chroma's Rust panics are no Exceptions
@@ -109,12 +105,15 @@ class Engine:
     """Chroma on a folder, called by method name."""
 
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
+        import chromadb
+        from chromadb.config import Settings
+
         folder.mkdir(parents=True, exist_ok=True)
+        # A `.env` in the working directory belongs to the host application.
+        settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
         with _one_at_a_time(folder):
             _create_wal_database(folder / "chroma.sqlite3")
-            self.client: Any = (
-                BareClient(folder) if _needs_no_client(telemetry) else _persistent_client(folder, telemetry)
-            )
+            self.client: Any = chromadb.PersistentClient(folder, settings=settings)
         self._collections: dict[str, Any] = {}
 
     def answer(self, call: EngineCall) -> EngineReply:
@@ -147,18 +146,6 @@ class Engine:
         if name not in self._collections:
             self._collections[name] = self.client.get_collection(name, embedding_function=None)
         return self._collections[name]
-
-
-def _needs_no_client(telemetry: bool) -> bool:
-    return not telemetry and can_call()
-
-
-def _persistent_client(folder: Path, telemetry: bool) -> Any:
-    import chromadb
-    from chromadb.config import Settings
-
-    # A `.env` in the working directory belongs to the host application.
-    return chromadb.PersistentClient(folder, settings=Settings(_env_file=None, anonymized_telemetry=telemetry))
 
 
 def _answer(engine: Engine, call: EngineCall, reply: Callable[[EngineReply], None]) -> None:
