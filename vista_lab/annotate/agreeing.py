@@ -240,8 +240,7 @@ def _versions(turn: AnnotatedTurn, item: Disagreement, form: Form) -> str:
 def read_discussed_claims(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> DiscussedClaims:
     """Decisions of the discussion, from the filled sheet. Rows without a label are still open.
 
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
+    Raises InputError: the file cannot be read, or cells are wrong: names each.
     """
     open_items = {(turn.id, key(item)): item for turn in turns for item in compare(turn.by, how.versions) if item.open}
     faults = Faults()
@@ -251,11 +250,7 @@ def read_discussed_claims(path: Path, turns: Sequence[AnnotatedTurn], how: Match
 
 
 def has_answers(path: Path) -> bool:
-    """True if somebody wrote into a sheet for the discussion, of whichever form.
-
-    Raises:
-        InputError: the file is none.
-    """
+    """True if somebody wrote into a sheet for the discussion, of whichever form. Raises InputError: the file is none."""
     # The words of a claim are prefilled where all annotators have the same; a mark's answer never is.
     rows = read(path, (ANSWER,), Faults())
     return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row["mark"] and row[ANSWER]) for row in rows)

@@ -194,8 +194,7 @@ def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
     """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
 
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
+    Raises InputError: the file cannot be read, or cells are wrong: names each.
     """
     unit = [] if form.parts is None else [form.parts.unit.value]
     faults = Faults()

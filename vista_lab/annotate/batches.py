@@ -206,8 +206,7 @@ class Batches:
     ) -> int:
         """Creates a batch, whole or not at all; `finished` is work that was done in sheets, by annotator and item.
 
-        Raises:
-            InputError: the batch exists already, or a name or number is invalid.
+        Raises InputError: the batch exists already, or a name or number is invalid.
         """
         if not items:
             raise InputError(f"batch {name!r} has no items; give at least one")
@@ -312,8 +311,7 @@ class Batches:
     def start(self, task: int, annotator: str) -> Draft:
         """Returns the annotator's work on an item: their draft, or a new one.
 
-        Raises:
-            InputError: enough annotators have begun already, or the item is for others.
+        Raises InputError: enough annotators have begun already, or the item is for others.
         """
         name = clean_name(annotator)
 
@@ -403,8 +401,7 @@ class Batches:
     ) -> Consensus:
         """Stores the consensus on an item: its claims, or a discussion's marks, in place of earlier ones of the same mark.
 
-        Raises:
-            InputError: the item is not complete.
+        Raises InputError: the item is not complete.
         """
         name, now = clean_name(who), datetime.now(UTC)
 

@@ -435,8 +435,7 @@ def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str
 def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
     """Checks that no answers in a discuss sheet would be overwritten.
 
-    Raises:
-        ConfigError: a sheet has answers, and is not the one given with `--settled`.
+    Raises ConfigError: a sheet has answers, and is not the one given with `--settled`.
     """
     from vista_lab.annotate.agreeing import has_answers
 

@@ -177,11 +177,7 @@ class ChoiceMark(_Chosen):
         return all(re.fullmatch(r"-?\d+(\.\d+)?", value) for value in self.values)
 
     def read(self, text: str) -> Value:
-        """The value of a cell.
-
-        Raises:
-            ValueError: the text is no value of this mark; names the values.
-        """
+        """The value of a cell. Raises ValueError: the text is no value of this mark; names the values."""
         return self._value_of(text)
 
 
@@ -288,8 +284,7 @@ class Layout(_Part):
 class Form(_Part):
     """The columns that annotators read and the marks that they make. See `load_form`.
 
-    Raises:
-        ValidationError: a mark refers to something that the form lacks, or has a measure that its values don't allow.
+    Raises ValidationError: a mark refers to something that the form lacks, or has a measure that its values don't allow.
     """
 
     name: Name
@@ -322,11 +317,7 @@ class Form(_Part):
         return tuple(mark for mark in self.marks if level in (mark.of or default))
 
     def mark(self, name: str) -> Mark:
-        """The mark of this name.
-
-        Raises:
-            KeyError: the form has none.
-        """
+        """The mark of this name. Raises KeyError: the form has none."""
         found = next((mark for mark in self.marks if mark.name == name), None)
         if found is None:
             raise KeyError(name)
@@ -515,8 +506,7 @@ def check_values(
 ) -> None:
     """Checks that all needed marks have values, and that no other one has. `item` has the marks of a part's item.
 
-    Raises:
-        InputError: a value is missing or does not apply; names the place and the mark.
+    Raises InputError: a value is missing or does not apply; names the place and the mark.
     """
     for mark in marks:
         present = values.get(mark.name) not in (None, "", ())
@@ -530,8 +520,7 @@ def check_values(
 def check_answers(form: Form, item: Item, answers: Answers) -> None:
     """Checks that an item has all its marks.
 
-    Raises:
-        InputError: a mark is missing, or does not apply: names the part and the mark.
+    Raises InputError: a mark is missing, or does not apply: names the part and the mark.
     """
     check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
     usual = {} if form.revision is None else {form.revision.by: str(Op.CONFIRM)}

@@ -95,11 +95,7 @@ class Faults(list[Fault]):
     """All wrong cells of some files."""
 
     def check(self, what: str) -> None:
-        """Checks that there are no faults.
-
-        Raises:
-            InputError: cells are wrong; names each.
-        """
+        """Checks that there are no faults. Raises InputError: cells are wrong; names each."""
         if self:
             lines = "\n".join(f"  {fault}" for fault in self)
             raise InputError(f"{what}: {len(self)} cells are wrong; nothing was imported\n{lines}")
@@ -148,11 +144,7 @@ class Table:
 
 
 def content(table: Table, suffix: str) -> bytes:
-    """The table as a file of this kind, `.xlsx` or `.tsv`.
-
-    Raises:
-        ConfigError: .xlsx needs the extra `evaluation`.
-    """
+    """The table as a file of this kind, `.xlsx` or `.tsv`. Raises ConfigError: .xlsx needs the extra `evaluation`."""
     return _workbook(table) if suffix == ".xlsx" else _tsv(table)
 
 
@@ -283,8 +275,7 @@ def _add_guidelines(book: Any, table: Table) -> None:
 def read(path: Path, columns: Sequence[str], faults: Faults) -> list[Row]:
     """Rows of a table with at least these columns, in any order; empty ones are left out. Wrong cells go to `faults`.
 
-    Raises:
-        InputError: the file cannot be read, lacks a column, or has one twice.
+    Raises InputError: the file cannot be read, lacks a column, or has one twice.
     """
     try:
         raw = path.read_bytes()
@@ -534,8 +525,7 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
 def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[FilledSheet]:
     """The sheets of several annotators; wrong cells go to `faults`, so that one error names those of several forms.
 
-    Raises:
-        InputError: a file cannot be read, or two have the same annotator.
+    Raises InputError: a file cannot be read, or two have the same annotator.
     """
     names = [clean_name(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)

@@ -153,11 +153,7 @@ class StudyData:
 
 
 def save(data: StudyData, folder: Path) -> None:
-    """Writes the study into `folder/study`.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
+    """Writes the study into `folder/study`. Raises ConfigError: the folder cannot be written."""
     study = data.study
     talks = list(dict.fromkeys(turn.talk for turn in study.turns))
     contents = {
@@ -196,8 +192,7 @@ def hand_out(data: StudyData, folder: Path, suffix: str) -> list[Path]:
 def load(folder: Path) -> StudyData:
     """Reads what `save` wrote. `folder` is the one with the sheets, or `study` in it.
 
-    Raises:
-        InputError: there is no study, its version is another, or one of its files is malformed.
+    Raises InputError: there is no study, its version is another, or one of its files is malformed.
     """
     place = folder / FOLDER if (folder / FOLDER / STUDY).is_file() else folder
     try:
@@ -394,11 +389,9 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
 def read_items(path: Path, form: Form) -> list[Item]:
     """Reads the items of a form from a table with the columns of its sheet (.xlsx, .tsv, .csv), else from JSON or JSON lines.
 
-    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts, or
-    mappings with `id` and columns. Items with the same `group` belong together.
-
-    Raises:
-        InputError: the file cannot be read, or an item is incomplete or a duplicate: names file, item, value.
+    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts,
+    or mappings with `id` and columns. Items with the same `group` belong together. Raises InputError: the file cannot be
+    read, or an item is incomplete or a duplicate: names file, item, value.
     """
     if not path.is_file():
         raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")

@@ -43,10 +43,8 @@ def chat_model_of(
 ) -> ChatModel:
     """Builds a model by its name, with a budget for this run; `max_tokens` limits an answer, else the settings do.
 
-    The error about an unknown name says the `option` that it was given with, and with `others` what else that takes.
-
-    Raises:
-        ConfigError: the model is unknown, or its price is unknown while its cost is limited.
+    The error about an unknown name says the `option` that it was given with, and with `others` what else that takes. Raises
+    ConfigError: the model is unknown, or its price is unknown while its cost is limited.
     """
     from vista_guard.settings.sources import Settings
     from vista_lab.runs.asking import chat_model

@@ -128,11 +128,7 @@ def reason(error: str) -> str:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A user's folder of publishers' files, scanned once for all data sets.
-
-    Raises:
-        InputError: the folder does not exist.
-    """
+    """A user's folder of publishers' files, scanned once for all data sets. Raises InputError: the folder does not exist."""
 
     path: Path
 

@@ -42,8 +42,7 @@ def items_text(items: Iterable[PlacedSentence]) -> str:
 def read_consensus(path: Path) -> dict[str, Marks]:
     """People's marks by item, from the `consensus.jsonl` of `vista-guard agree`. An item with a mark still open is left out.
 
-    Raises:
-        InputError: the file cannot be read, or a mark is missing or neither 0 nor 1; names file, line, item and value.
+    Raises InputError: the file cannot be read, or a mark is missing or neither 0 nor 1; names file, line, item and value.
     """
     marks: dict[str, Marks] = {}
     for number, value in enumerate(values(path), 1):

@@ -54,8 +54,7 @@ class Marks:
 def read_desiderata(text: str, claims: Sequence[str]) -> Marks:
     """A judge's marks, from strict JSON: `claims`, a list with `id`, `marks` and `rationales`, and `sentence`, with the last two.
 
-    Raises:
-        UnreadableError: it is something else, a mark is missing or neither 0 nor 1, or a claim is missing or there twice.
+    Raises UnreadableError: it is something else, a mark is missing or neither 0 nor 1, or a claim is missing or there twice.
     """
     try:
         answer = strict_json(text)

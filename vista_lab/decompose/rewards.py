@@ -181,11 +181,9 @@ T = TypeVar("T")
 def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
     """The judge's answers, a mapping a claim, in the claims' order.
 
-    The answer is strict JSON: a list of objects (K.2), or `{"claims": [...]}` around it, as structured output wants. `id` is the
-    claim's place, from 1. Each object has `checks` and `rationales` with the five names.
-
-    Raises:
-        UnreadableError: it is something else, an answer is missing or not allowed, or a claim is missing or there twice.
+    The answer is strict JSON: a list of objects (K.2), or `{"claims": [...]}` around it, as structured output wants. `id` is
+    the claim's place, from 1. Each object has `checks` and `rationales` with the five names. Raises UnreadableError: it is
+    something else, an answer is missing or not allowed, or a claim is missing or there twice.
     """
     try:
         answer = strict_json(text)
@@ -196,11 +194,7 @@ def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
 
 
 def strict_json(text: str) -> object:
-    """Parses JSON, refusing duplicate keys.
-
-    Raises:
-        ValueError: it is no JSON, or a key is there twice.
-    """
+    """Parses JSON, refusing duplicate keys. Raises ValueError: it is no JSON, or a key is there twice."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         names = [name for name, _ in pairs]
@@ -216,8 +210,7 @@ def read_by_claim(
 ) -> tuple[T, ...]:
     """The answers of each entry of a judge's list, in the claims' order.
 
-    Raises:
-        ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.
+    Raises ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.
     """
     if not isinstance(entries, list):
         raise ValueError("it is not a list of objects")
@@ -258,8 +251,7 @@ def named_answers(
 ) -> Mapping[str, object]:
     """The answers by name in a judge's entry, which must have `rationales` with the same names.
 
-    Raises:
-        ValueError: one of the two is missing, or has other names.
+    Raises ValueError: one of the two is missing, or has other names.
     """
     for part in (field, "rationales"):
         value = entry.get(part)

@@ -156,8 +156,7 @@ def setting_of(run: RunMeasures) -> Setting | None:
 def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The tables, and messages about requested ones that no run fills.
 
-    Raises:
-        InputError: runs on one data set cannot be compared: other evidence, other files, other gold, or one system twice.
+    Raises InputError: runs on one data set cannot be compared: other evidence, other files, other gold, or one system twice.
     """
     lines = lines_of(runs)
     makers = {1: [table_1, details, differences], 2: [table_2], 3: [table_3], 4: [table_4]}

@@ -151,10 +151,8 @@ def render(tokenizer: Any, messages: Sequence[Message], answer: str) -> Rendered
 
     The whole dialogue is written at once, answer included, since templates write a turn differently at the end than within
     (empty thoughts), and move the system prompt. What stands between the parts is learnt from the same dialogue with marks in
-    place of the texts. The question begins with the template's words that open its turn.
-
-    Raises:
-        InputError: the template refuses the dialogue, leaves a message out, moves one behind the question, or changes its text.
+    place of the texts. The question begins with the template's words that open its turn. Raises InputError: the template
+    refuses the dialogue, leaves a message out, moves one behind the question, or changes its text.
     """
     chat = [*messages, Message("assistant", answer)]
     marks = [f"vistaguard{number:04}mark" for number in range(len(chat))]

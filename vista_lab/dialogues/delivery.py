@@ -221,8 +221,7 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
 def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.CODE) -> DeliveryFigures:
     """The figures of a cohort. Missing answers (refused, failed) are not in `answers`: count them separately.
 
-    Raises:
-        InputError: no answer is judged whole, or one cannot be held against facts.
+    Raises InputError: no answer is judged whole, or one cannot be held against facts.
     """
     judged = [answer for answer in answers if answer.judged]
     if not judged:

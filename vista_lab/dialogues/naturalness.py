@@ -52,11 +52,7 @@ class Naturalness:
 
 
 def draw_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
-    """Samples complete dialogues of a run in the setting `multi`, as text.
-
-    Raises:
-        InputError: the run has none.
-    """
+    """Samples complete dialogues of a run in the setting `multi`, as text. Raises InputError: the run has none."""
     whole = []
     for (_, setting, _), turns in read_dialogues(folder).items():
         if setting == "multi" and last_answer(turns) is not None:

@@ -176,8 +176,7 @@ def _changed_sentences(wrong: str, right: str) -> list[str]:
 def read_wrong(path: Path) -> Given:
     """Wrong answers: JSON lines of `id`, an item's, `answer` and, of one of several models, `model`; or a `noise.jsonl`.
 
-    Raises:
-        InputError: the file cannot be read, or a line lacks one of them; names it.
+    Raises InputError: the file cannot be read, or a line lacks one of them; names it.
     """
     answers: dict[tuple[str, str], str] = {}
     try:
@@ -208,11 +207,7 @@ def apply_reviews(errors: Sequence[WrongAnswer], contradicted: Mapping[str, bool
 
 
 def read_noise(text: str, where: Path) -> list[WrongAnswer]:
-    """The lines of a run's `noise.jsonl`.
-
-    Raises:
-        ConfigError: a line is invalid.
-    """
+    """The lines of a run's `noise.jsonl`. Raises ConfigError: a line is invalid."""
     try:
         return [WrongAnswer.model_validate_json(line) for line in text.splitlines()]
     except ValidationError as exc:

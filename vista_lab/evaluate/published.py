@@ -182,8 +182,7 @@ def best_threshold(turns: JudgedTurns) -> float | None:
 def tables(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """A table for each published benchmark that some run is over.
 
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
     sheets = []

@@ -130,8 +130,7 @@ def open_entries(
 ) -> OpenedLog:
     """Opens a log, whose entries are as of `read_log`. It is read once; a long one is also counted before.
 
-    Raises:
-        InputError, ConfigError: as `read_log`.
+    Raises InputError, ConfigError: as `read_log`.
     """
     raw: list[object] = []
     entries = _read(_noting(values(path), raw), path, log_format, columns, answer)

@@ -78,9 +78,8 @@ class _Words:
 def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: date) -> Calibration:
     """Joins reports that `replay` wrote with labels; `level` is what is counted, `source` says what the turns are.
 
-    Raises:
-        InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
-            that were rewritten, or nothing that is labelled fine.
+    Raises InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
+    that were rewritten, or nothing that is labelled fine.
     """
     words = _by_turn(labels)
     turn_reports = list(_read_reports(reports))

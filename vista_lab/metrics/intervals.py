@@ -46,8 +46,7 @@ class Share:
     def interval(self) -> tuple[float, float]:
         """Wilson's score interval (1927) of 95 %, in [0, 1]: it holds near 0 and 1 too, and for few cases.
 
-        Raises:
-            ZeroDivisionError: `n` is 0.
+        Raises ZeroDivisionError: `n` is 0.
         """
         square = _Z * _Z
         middle = (self.hits / self.n + square / (2 * self.n)) / (1 + square / self.n)

@@ -76,10 +76,8 @@ def why_not(turns: Sequence[RatedTurn]) -> str | None:
 def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     """A logistic regression with weights of one sign, at even odds of fine and other turns, cross-fitted over groups.
 
-    `turns` are of one judge, and `name` describes them; turns without a judged claim are left out.
-
-    Raises:
-        ConfigError: scikit-learn is not installed.
+    `turns` are of one judge, and `name` describes them; turns without a judged claim are left out. Raises ConfigError:
+    scikit-learn is not installed.
     """
     require("fitting the turn's risk", "sklearn", extra="evaluation")
     judged = [(turn, features) for turn in turns if (features := turn.signals) is not None]

@@ -166,8 +166,7 @@ _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "un
 def fields(text: str, shown: str) -> dict[str, Any]:
     """Fields of the last JSON object in an answer, under our names, whatever surrounds it.
 
-    Raises:
-        UnreadableError: there is none, or it only repeats what the prompt showed.
+    Raises UnreadableError: there is none, or it only repeats what the prompt showed.
     """
     every, own = whole_objects(text, shown)
     objects = [content for value in own if (content := _known_fields(value))]

@@ -70,11 +70,7 @@ class JudgedGates(Protocol):
     def name(self) -> str: ...
 
     async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
-        """The verdicts of all judged gates.
-
-        Raises:
-            JudgeError: the verifier failed.
-        """
+        """The verdicts of all judged gates. Raises JudgeError: the verifier failed."""
         ...
 
 
@@ -126,9 +122,8 @@ class HowGenerated:
 def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
     """Opens the records of a new set, or of one made in the same way, which is resumed.
 
-    Raises:
-        ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use, or
-            cannot be written.
+    Raises ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use,
+    or cannot be written.
     """
     claim_folder(folder, "generated set", {MANIFEST, RECORDS})
     return LineFile.open(folder / RECORDS, RECORD_LINES, MadeSet(folder, manifest))

@@ -82,11 +82,7 @@ class VerifierGates:
         return self._verifier.name
 
     async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
-        """The verdicts of all judged gates.
-
-        Raises:
-            JudgeError: the verifier failed.
-        """
+        """The verdicts of all judged gates. Raises JudgeError: the verifier failed."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.judge, passage, pair)
 
     def judge(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:

@@ -238,11 +238,7 @@ def _unfinished(annotators: Sequence[str], filled: Sequence[FilledSheet]) -> Ite
 
 
 def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) -> None:
-    """Checks that the items still match `records`.
-
-    Raises:
-        InputError: a passage is missing, or has other texts; names it.
-    """
+    """Checks that the items still match `records`. Raises InputError: a passage is missing, or has other texts; names it."""
     by_id = {record.passage.id: record for record in records}
     for item in items:
         record = by_id.get(item.id)
@@ -428,11 +424,7 @@ def discussion(works: Sequence[StepWork]) -> Table | None:
 
 
 def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
-    """Adds the answers of a discussion.
-
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
-    """
+    """Adds the answers of a discussion. Raises InputError: the file cannot be read, or cells are wrong: names each."""
     faults = Faults()
     rows = sheets.read(path, [STEP, sheets.ID, "claim", "mark", "versions", ANSWER], faults)
     for row in rows:

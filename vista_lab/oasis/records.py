@@ -142,8 +142,7 @@ def read_records(folder: Path) -> Iterator[Record]:
 def all_records(sets: Sequence[Path]) -> Iterator[Record]:
     """The records of several sets, such as those of shards.
 
-    Raises:
-        ConfigError, InputError: as `read_records`, or two sets hold one passage.
+    Raises ConfigError, InputError: as `read_records`, or two sets hold one passage.
     """
     seen: dict[str, Path] = {}
     for folder in sets:

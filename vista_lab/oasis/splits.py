@@ -51,8 +51,7 @@ class Splitting:
 def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[Record]]:
     """The records by part, each part in the set's order.
 
-    Raises:
-        InputError: windows that share sentences would fall into two parts.
+    Raises InputError: windows that share sentences would fall into two parts.
     """
     parts: dict[SetPart, list[Record]] = {part: [] for part in SetPart}
     by_document: dict[str, list[tuple[Passage, SetPart]]] = {}

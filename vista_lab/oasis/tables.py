@@ -71,11 +71,7 @@ class OasisMaterial:
 
 
 def read_scores(path: Path) -> RecallScores:
-    """A retriever's scores.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
+    """A retriever's scores. Raises InputError: the file cannot be read, or holds something else."""
     try:
         return RecallScores.model_validate(json.loads(path.read_bytes()))
     except OSError as exc:
@@ -93,8 +89,7 @@ def read_scores(path: Path) -> RecallScores:
 def sheets(material: OasisMaterial, asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables, and messages about requested ones that nothing fills.
 
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(material.runs)
     tables, empty = [overview(material.runs)] if material.runs else [], []
@@ -203,8 +198,7 @@ def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
 def draw(scores: Sequence[RecallScores], folder: Path) -> list[Picture]:
     """Figure 2 as a picture, where there are scores.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     if not scores:
         return []

@@ -50,8 +50,7 @@ class Against:
     def check(self, judge: JudgeInfo) -> None:
         """Checks both policies before anything is judged.
 
-        Raises:
-            ConfigError: a policy promises a rate that no table of this judge reaches.
+        Raises ConfigError: a policy promises a rate that no table of this judge reaches.
         """
         for policy in self.policies:
             policies_by_judge(policy.recipe.policy(), [judge], policy.risk_table)

@@ -183,11 +183,7 @@ def measure(
 
 
 def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
-    """The verifier with the options of the settings, but this calibration.
-
-    Raises:
-        ConfigError: it cannot be built.
-    """
+    """The verifier with the options of the settings, but this calibration. Raises ConfigError: it cannot be built."""
     from vista_guard.judges.verifiers import build_verifier
     from vista_guard.settings.sources import Settings
 

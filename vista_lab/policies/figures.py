@@ -90,8 +90,7 @@ def samples() -> Samples:
 def read(reports: ScopedReports, filters: Filters, size: int, risk_table: Path | None, progress: Progress) -> Sample:
     """The newest turns that pass the filters, without their texts; `progress` gets the number read so far.
 
-    Raises:
-        StoreError: the database cannot be read.
+    Raises StoreError: the database cannot be read.
     """
     cases: list[PolicyCase] = []
     fits: dict[JudgeInfo, TurnRisk | None] = {}

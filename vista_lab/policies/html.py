@@ -47,8 +47,7 @@ class Talk:
 def check_place(path: Path) -> None:
     """Checks before anything is judged that a page can be written there and jinja2 is installed.
 
-    Raises:
-        ConfigError: it cannot.
+    Raises ConfigError: it cannot.
     """
     require("the HTML report", "jinja2", extra="evaluation")
     if path.is_dir() or not path.parent.is_dir():
@@ -60,10 +59,8 @@ def check_place(path: Path) -> None:
 def write_page(path: Path, log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: datetime) -> None:
     """Writes the page atomically.
 
-    `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log.
-
-    Raises:
-        ConfigError: jinja2 is missing, or the file cannot be written.
+    `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log. Raises
+    ConfigError: jinja2 is missing, or the file cannot be written.
     """
     check_place(path)
     partial = path.with_name(path.name + ".partial")

@@ -87,8 +87,7 @@ def read_cases(file: Path) -> list[Case]:
     """Your own pairs: JSON lines with `evidence`, `claim`, `label` (supported, contradicted or not_enough), and
     `document` where several lines share one.
 
-    Raises:
-        InputError: the file cannot be read, or a line is something else, which it names; or there are too few.
+    Raises InputError: the file cannot be read, or a line is something else, which it names; or there are too few.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -125,8 +124,7 @@ LEAST_CLAIMS, LEAST_DOCUMENTS, LEAST_OF_LABEL = 100, 10, 30
 def check_enough(source: str, cases: Sequence[Case]) -> None:
     """Checks that there are enough claims, documents and claims of each label to fit.
 
-    Raises:
-        InputError: there are not; says what there is, what is needed, and how to get it.
+    Raises InputError: there are not; says what there is, what is needed, and how to get it.
     """
     counts, documents = Counter(case.gold for case in cases), len({case.document for case in cases})
     enough = len(cases) >= LEAST_CLAIMS and documents >= LEAST_DOCUMENTS

@@ -28,8 +28,7 @@ class Picture:
 def find_folders(places: Sequence[Path], maker: str = "vista-guard eval") -> Mapping[str, Path]:
     """The runs' folders at and below these places, by unique names, in the order given. `maker` wrote them, for the error.
 
-    Raises:
-        InputError: a place has no run's folder.
+    Raises InputError: a place has no run's folder.
     """
     all_folders: dict[Path, None] = {}
     for place in places:
@@ -60,8 +59,7 @@ def _folders(place: Path) -> Iterator[Path]:
 def chosen_formats(asked: str, out: Path | None, *, figures: bool) -> list[str]:
     """The formats in a list such as `md,tex`.
 
-    Raises:
-        ConfigError: a format is unknown, or the output is too much for stdout.
+    Raises ConfigError: a format is unknown, or the output is too much for stdout.
     """
     formats = list(dict.fromkeys(part.strip() for part in asked.split(",")))
     unknown = next((name for name in formats if name not in FORMATS), None)
@@ -113,8 +111,7 @@ def write(
 def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
     """Writes texts to files of a folder, which is created if missing; existing files are replaced.
 
-    Raises:
-        ConfigError: the folder cannot be written.
+    Raises ConfigError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -160,11 +157,7 @@ class PaperTables:
     errors: str = ""
 
     def chosen(self, asked: str) -> frozenset[int]:
-        """The tables in a list such as `2,3,8-11`.
-
-        Raises:
-            InputError: an entry is not one of these tables.
-        """
+        """The tables in a list such as `2,3,8-11`. Raises InputError: an entry is not one of these tables."""
         tables: set[int] = set()
         for part in asked.split(","):
             first, dash, last = part.strip().partition("-")

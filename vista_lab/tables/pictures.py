@@ -28,8 +28,7 @@ STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a cal
 def draw(runs: Sequence[RunMeasures], folder: Path) -> list[Picture]:
     """Draws every figure that the runs fill, as SVG and PNG.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
     pictures: list[Picture] = []
@@ -43,10 +42,7 @@ def draw(runs: Sequence[RunMeasures], folder: Path) -> list[Picture]:
 def draw_readings(runs: Sequence[RunMeasures], folder: Path, remark: str = "") -> list[Picture]:
     """Draws the paper's Figure 2: each data set's runs by its own labels and by people's, where turns have both.
 
-    `remark` is added to the title.
-
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    `remark` is added to the title. Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
     drawings = (

@@ -45,11 +45,7 @@ STYLE: Any = {
 
 @contextmanager
 def open_figure(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the house style, sized in inches.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
+    """An empty figure in the house style, sized in inches. Raises ConfigError: matplotlib is not installed."""
     require("drawing figures", "matplotlib", extra="evaluation")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -61,8 +57,7 @@ def open_figure(width: float, height: float) -> Iterator[Figure]:
 def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `name.svg` and `name.png` and returns their paths. Call it inside `open_figure`.
 
-    Raises:
-        ConfigError: the folder cannot be written.
+    Raises ConfigError: the folder cannot be written.
     """
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     try:

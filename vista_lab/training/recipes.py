@@ -96,11 +96,7 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
 
 
 def recipe_table(recipe: str, part: str) -> dict[str, Any]:
-    """The table of a part, with the recipe's name.
-
-    Raises:
-        ConfigError: there is no such recipe, or it has no such table.
-    """
+    """The table of a part, with the recipe's name. Raises ConfigError: there is no such recipe, or it has no such table."""
     shipped = _tables(RECIPES)
     file = Path(recipe)
     if recipe not in shipped and not file.is_file():
@@ -114,11 +110,7 @@ def recipe_table(recipe: str, part: str) -> dict[str, Any]:
 
 
 def validate_recipe(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:
-    """Validates a recipe's values.
-
-    Raises:
-        ConfigError: a value is wrong; names recipe, table and field.
-    """
+    """Validates a recipe's values. Raises ConfigError: a value is wrong; names recipe, table and field."""
     try:
         return kind.validate_python(values)
     except ValidationError as exc:

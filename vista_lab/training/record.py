@@ -59,8 +59,7 @@ class Training(_Record):
 def claim_out(out: Path, made: Training) -> None:
     """Creates the folder, or takes one that was begun in the same way.
 
-    Raises:
-        ConfigError: it is finished, was begun in another way, or holds something else.
+    Raises ConfigError: it is finished, was begun in another way, or holds something else.
     """
     if (out / TRAINING).is_file():
         earlier = read_training(out)
@@ -78,11 +77,7 @@ def claim_out(out: Path, made: Training) -> None:
 
 
 def read_training(folder: Path) -> Training:
-    """The training record of a model's folder.
-
-    Raises:
-        ConfigError: the folder holds no model that was trained here.
-    """
+    """The training record of a model's folder. Raises ConfigError: the folder holds no model that was trained here."""
     try:
         return Training.model_validate_json((folder / TRAINING).read_bytes())
     except OSError as exc:

@@ -125,11 +125,7 @@ def label_counts(rows: Iterable[VerifierRow]) -> Mapping[LabelName, int]:
 
 
 def refuse_few(counts: Mapping[LabelName, int], least: int) -> None:
-    """Checks that each label has at least `least` rows.
-
-    Raises:
-        InputError: one has fewer.
-    """
+    """Checks that each label has at least `least` rows. Raises InputError: one has fewer."""
     few = [f"{count} {label}" for label, count in counts.items() if count < least]
     if few:
         raise InputError(

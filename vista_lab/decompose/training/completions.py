@@ -116,8 +116,7 @@ def read_rows(path: Path, terms: Sequence[Term]) -> list[CompletionRow]:
 def rows_of(kind: type[R], path: Path, terms: Sequence[Term]) -> list[R]:
     """The rows of a file, of this kind.
 
-    Raises:
-        InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
+    Raises InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
     """
     rows: list[R] = []
     wrong: list[str] = []
@@ -185,8 +184,7 @@ class Scoring:
 async def score(rows: Sequence[CompletionRow], how: Scoring) -> list[ScoredRow]:
     """Scores all rows in order, with advantages where rows share a group.
 
-    Raises:
-        ConfigError: a term lacks its verifier or its judge.
+    Raises ConfigError: a term lacks its verifier or its judge.
     """
     for term, needed, there in (("verifier", "a verifier", how.verifier), ("checklist", "a judge", how.judge)):
         if term in how.terms and there is None:
@@ -271,11 +269,7 @@ def _with_advantages(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
 
 
 def check_terms(given: Sequence[str]) -> tuple[Term, ...]:
-    """The terms of these names, in their own order.
-
-    Raises:
-        ConfigError: one is unknown.
-    """
+    """The terms of these names, in their own order. Raises ConfigError: one is unknown."""
     if odd := [name for name in given if name not in TERMS]:
         raise ConfigError(f"term {odd[0]!r} is unknown; there are {', '.join(TERMS)}")
     return tuple(term for term in TERMS if term in given)

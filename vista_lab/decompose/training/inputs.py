@@ -60,8 +60,7 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
 def sentence_parts(path: Path, terms: Sequence[Term]) -> Division[SentenceRow]:
     """The sentences of a file, a tenth of the conversations held out.
 
-    Raises:
-        InputError: rows are wrong, lack what a term needs, or are too few; names file, row and value.
+    Raises InputError: rows are wrong, lack what a term needs, or are too few; names file, row and value.
     """
     rows = rows_of(SentenceRow, path, terms)
     if not any(row.conversation for row in rows):  # each sentence for itself, equal ones together

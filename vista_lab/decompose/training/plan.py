@@ -49,11 +49,7 @@ def counter(base: str) -> tuple[Callable[[str], int], str]:
 
 
 def shape_of(recipe: PolicyRecipe) -> ModelShape:
-    """The base's sizes, from its folder or else from the recipe.
-
-    Raises:
-        ConfigError: neither has them.
-    """
+    """The base's sizes, from its folder or else from the recipe. Raises ConfigError: neither has them."""
     file = Path(recipe.base).expanduser() / "config.json"
     if not recipe.base.startswith("hf:") and file.is_file():
         try:

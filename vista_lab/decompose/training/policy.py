@@ -43,8 +43,7 @@ _LOGGED = {
 def check_devices() -> None:
     """Checks that there is one device to train on: recipes accumulate what does not fit at once.
 
-    Raises:
-        ConfigError: there are several GPUs, or several processes.
+    Raises ConfigError: there are several GPUs, or several processes.
     """
     import torch
 
@@ -64,8 +63,7 @@ class Policy:
     def load(cls, base: str) -> Policy:
         """Loads a base, which must be a chat model.
 
-        Raises:
-            ConfigError: it cannot be loaded, is another kind of model, or has no chat template.
+        Raises ConfigError: it cannot be loaded, is another kind of model, or has no chat template.
         """
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -231,8 +229,7 @@ def train_grpo(
 ) -> tuple[Policy, str]:
     """Trains by Dr. GRPO on rows of `prompt` and what its rewards need. Also returns why it collapsed; empty if it did not.
 
-    Raises:
-        JudgeError: a reward has no value; what was trained so far is in a checkpoint.
+    Raises JudgeError: a reward has no value; what was trained so far is in a checkpoint.
     """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer

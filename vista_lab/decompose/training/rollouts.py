@@ -87,11 +87,7 @@ class Rollouts:
         return self._scored
 
     def score(self, rows: Sequence[CompletionRow]) -> list[ScoredRow]:
-        """The rows with all of their terms.
-
-        Raises:
-            JudgeError: a term has no value, since its model is down.
-        """
+        """The rows with all of their terms. Raises JudgeError: a term has no value, since its model is down."""
         scored = run(score(rows, self._how))
         if down := next((row for row in scored if row.unscored), None):
             term, why = next(iter(down.unscored.items()))

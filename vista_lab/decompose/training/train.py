@@ -101,11 +101,7 @@ class DecomposerJob:
 
 
 def require_libraries(recipe: PolicyRecipe | None = None) -> None:
-    """Checks that all libraries to train a decomposer are installed.
-
-    Raises:
-        ConfigError: it is not; names the extra.
-    """
+    """Checks that all libraries to train a decomposer are installed. Raises ConfigError: it is not; names the extra."""
     require("training a decomposer", *LIBRARIES, extra="rl")
     if recipe is not None and "8bit" in recipe.optimizer:
         require(f"the optimizer {recipe.optimizer}", "bitsandbytes", extra="rl")
@@ -164,8 +160,7 @@ def _base(job: DecomposerJob) -> str:
 def claim(job: DecomposerJob) -> None:
     """Claims the job's folder, new or begun in the same way.
 
-    Raises:
-        ConfigError: it is finished, was begun in another way, or holds something else.
+    Raises ConfigError: it is finished, was begun in another way, or holds something else.
     """
     claim_out(job.out, job.training())
 

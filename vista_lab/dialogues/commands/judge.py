@@ -136,8 +136,7 @@ def pair_judge(
 ) -> PairJudge:
     """Builds a judge of pairs by its name: a chat model that is asked twice, a judge of the guard's, or a verifier.
 
-    Raises:
-        ConfigError: the name is unknown, or prompts are given for something other than a model.
+    Raises ConfigError: the name is unknown, or prompts are given for something other than a model.
     """
     from vista_guard.judges.named import build_judge
     from vista_guard.settings.sources import Settings

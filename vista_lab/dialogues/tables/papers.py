@@ -131,11 +131,7 @@ def sheets(
 
 
 def numbers(asked: str) -> frozenset[str]:
-    """The tables in a list such as `2,12,fig9`.
-
-    Raises:
-        ConfigError: runs fill no table of that number.
-    """
+    """The tables in a list such as `2,12,fig9`. Raises ConfigError: runs fill no table of that number."""
     names = frozenset(part.strip() for part in asked.split(","))
     if unknown := sorted(names - set(NUMBERS)):
         raise ConfigError(
@@ -478,8 +474,7 @@ OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
 def overlaps(answer: str, reference: str) -> tuple[float, ...]:
     """Overlap of an answer's n-grams with its reference in the order of `OVERLAPS`, each in [0, 1].
 
-    Raises:
-        ConfigError: the extra `ngrams` is not installed.
+    Raises ConfigError: the extra `ngrams` is not installed.
     """
     require("Table 13", "sacrebleu", "rouge_score", extra="ngrams")
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
@@ -583,8 +578,7 @@ _CONDITION = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\d+
 def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = PairReading.CODE) -> list[str]:
     """Messages about the cohorts for which a condition such as `S_f<0.2` holds.
 
-    Raises:
-        ConfigError: the condition cannot be read, or compares a share with a number above 1.
+    Raises ConfigError: the condition cannot be read, or compares a share with a number above 1.
     """
     parsed = _CONDITION.fullmatch(condition)
     if parsed is None or parsed["name"] not in _BY_NAME:
@@ -620,10 +614,8 @@ def losses(
 ) -> tuple[list[Sheet], list[str]]:
     """Changes against an earlier run: a table, and messages about significant losses (S_f falls, S_h rises).
 
-    Models match by name; if both runs have a single model in a setting, those two match.
-
-    Raises:
-        ConfigError: no cohort has a counterpart.
+    Models match by name; if both runs have a single model in a setting, those two match. Raises ConfigError: no cohort has a
+    counterpart.
     """
     pairs = []
     for after in cohorts:

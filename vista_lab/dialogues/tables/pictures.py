@@ -23,8 +23,7 @@ _AXES = {"S_f": "S_f, % ↑", "S_h": "S_h, % ↓", "D_f": "D_f, tokens ↓", "D_
 def draw(cohorts: Sequence[Cohort], folder: Path, reading: PairReading = PairReading.CODE) -> list[Picture]:
     """Draws every figure that the cohorts fill as SVG and PNG, in separate files for each data set and judge.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     scored = sorted((cohort for cohort in cohorts if cohort.by_id), key=lambda cohort: cohort.judged_by)
     pictures: list[Picture] = []

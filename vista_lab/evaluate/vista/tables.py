@@ -443,10 +443,7 @@ NUMBERS = (2, 3, 4, 5, *range(8, 22))
 def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables by number, and messages about requested ones that no run fills.
 
-    `asked` are numbers of tables; all when None.
-
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    `asked` are numbers of tables; all when None. Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
     tables, empty = [overview(runs), *(claim_scores(runs) if asked is None else [])], []

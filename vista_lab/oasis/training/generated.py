@@ -47,8 +47,7 @@ def read_split(
 def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting: Splitting | None = None) -> list[Any]:
     """Rows of the set's test part, unseen in training; all rows of a set without one.
 
-    Raises:
-        InputError: the folder is no set, or has no pair.
+    Raises InputError: the folder is no set, or has no pair.
     """
     records = _records(folder, doubtful)
     make = maker(part, doubtful=doubtful)

@@ -93,8 +93,7 @@ def train_shipped(
 def replayed(file: Path, most: int, seed: int) -> list[Mapping[str, Any]]:
     """At most `most` pairs of earlier training, drawn from a file with twins together.
 
-    Raises:
-        InputError: the file cannot be read, or a line of it is no pair.
+    Raises InputError: the file cannot be read, or a line of it is no pair.
     """
     twins: dict[str, list[Mapping[str, Any]]] = {}
     for number, pair in enumerate(_pairs(file)):

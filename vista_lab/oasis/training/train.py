@@ -78,11 +78,7 @@ class Job:
 
 
 def require_libraries() -> None:
-    """Checks that all training libraries are installed.
-
-    Raises:
-        ConfigError: it is not; names the extra.
-    """
+    """Checks that all training libraries are installed. Raises ConfigError: it is not; names the extra."""
     require("training a model of your own", *LIBRARIES, extra="train")
 
 
