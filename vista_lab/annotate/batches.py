@@ -322,9 +322,7 @@ class Batches:
                 return _draft(mine)
             item = _ITEM.validate_json(row.item)
             if not item.is_for(name):
-                raise InputError(
-                    f"item {item.id} is for {', '.join(item.annotators)}, not for {name}; open another one"
-                )
+                raise InputError(f"item {item.id} is for {', '.join(item.annotators)}, not for {name}; open another")
             count = sql.select(sql.func.count()).where(ANSWERS.c.item == task)
             if connection.execute(count).scalar_one() >= row.wanted:
                 raise InputError(f"item {item.id} has the {row.wanted} annotators that it wants; take another one")
@@ -514,9 +512,7 @@ def _insert_done(
     report: int | None = None,
     condition: Condition = Condition.BLIND,
 ) -> None:
-    rows = [
-        _row(Draft(task, who, 1, True, condition, 0.0, answers)) | {"report": report} for who, answers in by.items()
-    ]
+    rows = [_row(Draft(task, who, 1, True, condition, 0, answers)) | {"report": report} for who, answers in by.items()]
     if rows:
         connection.execute(sql.insert(ANSWERS), rows)
 
@@ -553,16 +549,10 @@ def _complete(connection: sql.Connection, rows: Sequence[sql.Row[Any]]) -> tuple
         for row in connection.execute(sql.select(CONSENSUS).where(CONSENSUS.c.item.in_(ids))):
             settled[row.item] = _consensus(row)
     names = {row.batch for row in rows}
-    forms = {
-        row.name: Form.model_validate_json(row.form)
-        for row in connection.execute(sql.select(BATCHES).where(BATCHES.c.name.in_(names)))
-    }
-    return tuple(
-        CompleteTask(
-            row.id, _ITEM.validate_json(row.item), forms[row.batch], row.report_id, drafts[row.id], settled.get(row.id)
-        )
-        for row in rows
-    )
+    named = connection.execute(sql.select(BATCHES).where(BATCHES.c.name.in_(names)))
+    forms = {row.name: Form.model_validate_json(row.form) for row in named}
+    items = [(row.id, _ITEM.validate_json(row.item), forms[row.batch], row.report_id) for row in rows]
+    return tuple(CompleteTask(*item, drafts[item[0]], settled.get(item[0])) for item in items)
 
 
 def _batch(row: sql.Row[Any], items: int, complete: int, settled: int, wanted: int, turns: int) -> FormBatch:

@@ -160,9 +160,7 @@ def import_(
         from vista_lab.annotate.study import load
 
         if study is None and not sheets:
-            raise ConfigError(
-                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
-            )
+            raise ConfigError("nothing to import; give filled sheets, or with --study a folder of annotations export")
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
         with closing(Database(settings_and_url(reports, data_dir)[1])) as database:
@@ -251,9 +249,7 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
-    typer.echo(
-        f"keep {visible(str(out / FOLDER))} from annotators: it holds the labels of judge and data set", err=True
-    )
+    typer.echo(f"keep {visible(str(out / FOLDER))} from annotators: it has the labels of judge and data set", err=True)
 
 
 # Agreement
@@ -329,9 +325,8 @@ def agree(
         check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
         results = _results(wish)
-        suffix = (
-            ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
-        )
+        as_text = sheets and sheets[0].suffix.lower() != ".xlsx"
+        suffix = ".tsv" if as_text or find_spec("openpyxl") is None else ".xlsx"
         _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
 
 
@@ -426,9 +421,7 @@ def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str
     names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
-        raise ConfigError(
-            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
-        )
+        raise ConfigError(f"--disfluent names turn {unknown[0]!r}, in no sheet; copy an id from the first column")
     return names
 
 

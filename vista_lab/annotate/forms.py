@@ -18,12 +18,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviewed import LONGEST_TEXT, Op
 from vista_guard.types import Label
+from vista_lab.files import reading
 from vista_lab.metrics.agreement import Scale
 from vista_lab.registry import additions
 
@@ -359,9 +360,7 @@ class Form(_Part):
         placed = [name for column in self.layout.columns for name in column.of]
         odd = next((name for name in (*placed, *names) if placed.count(name) != 1 or name not in names), None)
         if odd is not None or self.revision is not None:
-            raise ValueError(
-                f"layout has {odd!r} {placed.count(str(odd))} times; it must place {', '.join(names)} once each"
-            )
+            raise ValueError(f"layout has {odd!r} {placed.count(str(odd))} times; place {', '.join(names)} once each")
         if self.parts is not None and (self.parts.unit.value not in self.layout.columns[0].of or not self.layout.item):
             raise ValueError(
                 f"layout's first column must hold {self.parts.unit}, and layout.item name the item's own row"
@@ -462,25 +461,13 @@ def form_names() -> list[str]:
 def _shipped() -> dict[str, Traversable]:
     """The files of the tasks' forms, by name."""
     folders = (files(task.forms).joinpath("forms") for task in additions() if task.forms)
-    return {
-        file.name.removesuffix(".yaml"): file
-        for folder in folders
-        for file in folder.iterdir()
-        if file.name.endswith(".yaml")
-    }
+    shipped = (file for folder in folders for file in folder.iterdir() if file.name.endswith(".yaml"))
+    return {file.name.removesuffix(".yaml"): file for file in shipped}
 
 
 def _read_form(path: Path) -> Form:
-    try:
+    with reading(f"form {path}", error=ConfigError):
         return Form.model_validate(read_mapping(path))
-    except OSError as exc:
-        raise ConfigError(f"form {path} cannot be read: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the form"
-        raise ConfigError(f"form {path}: {place}: {first['msg'].removeprefix('Value error, ')}") from exc
-    except ValueError as exc:
-        raise ConfigError(f"form {path} cannot be read: {exc}") from exc
 
 
 def applies(mark: Mark, values: Mapping[str, Value]) -> bool:

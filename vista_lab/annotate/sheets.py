@@ -41,6 +41,7 @@ from vista_lab.annotate.forms import (
     applies,
     is_needed,
 )
+from vista_lab.files import reading
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 
 ID, STUDY, SUGGESTED = "id", "study", "suggested"
@@ -277,10 +278,8 @@ def read(path: Path, columns: Sequence[str], faults: Faults) -> list[Row]:
 
     Raises InputError: the file cannot be read, lacks a column, or has one twice.
     """
-    try:
+    with reading(path):
         raw = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
     read_rows = _xlsx_rows if path.suffix.lower() == ".xlsx" else _text_rows
     rows = read_rows(path, raw, columns, faults)
     if not rows and not faults:
@@ -621,9 +620,7 @@ class _Reader:
             name = row[self.unit] if self.unit else ""
             if name in row_numbers:
                 column = self.unit or ID
-                self.faults.append(
-                    row.fault(column, f"{self.form.item} {item.id} has it in row {row_numbers[name]} already")
-                )
+                self.faults.append(row.fault(column, f"{self.form.item} {item.id} has it in row {row_numbers[name]}"))
             row_numbers.setdefault(name, row.number)
             if name and name not in given and not self.adds(name):
                 more = f"; one that you add is {NEW} 1, {NEW} 2, …" if self.form.revision else ""

@@ -84,12 +84,8 @@ def judge_and_people(
 
 def _item(sentence: PlacedSentence) -> Item:
     parts = tuple(Part(f"c{number}", {"text": claim}) for number, claim in enumerate(sentence.made.claims, 1))
-    return Item(
-        sentence.id,
-        {"question": sentence.made.question, "sentence": sentence.made.sentence},
-        parts,
-        sentence.made.group,
-    )
+    made = sentence.made
+    return Item(sentence.id, {"question": made.question, "sentence": made.sentence}, parts, made.group)
 
 
 def _answers(marks: Marks) -> Answers:

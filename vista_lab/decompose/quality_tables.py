@@ -27,11 +27,9 @@ def share(held: Held) -> str:
 def measures(runs: Sequence[MeasuredRun], notes: Sequence[str] = ()) -> Sheet:
     """Claims a sentence, atomicity and the three measures without a model, one row per run."""
     rows = [row(run.run.name, run.run.judge, *_counts(run), *map(share, _shares(run).values())) for run in runs]
-    remarks = (
-        "Entailed: P(supported) of at least 0.5. Repeated: a cosine above 0.9 with an earlier claim, or the same words.",
-        "Intervals of 95 % draw whole responses.",
-        *notes,
-    )
+    same = "Repeated: a cosine above 0.9 with an earlier claim, or the same words."
+    drawn = "Intervals of 95 % draw whole responses."
+    remarks = (f"Entailed: P(supported) of at least 0.5. {same}", drawn, *notes)
     counts = ("sentences", "without claims", "claims", "claims a sentence", "log2 atomicity")
     heads = headings(("run", "judge"), *counts, *_SHARES)
     return Sheet("measures", "Claims against their sentences", heads, tuple(rows), remarks)
@@ -69,11 +67,8 @@ def desiderata(
 
     `marks` are by marker (`judge`, `people`), then by the sentence's id; `notes` stand below the table.
     """
-    rows = [
-        row(run.name, who, *(share(held) for held in _by_desideratum(run, by_sentence).values()))
-        for run in runs
-        for who, by_sentence in marks.items()
-    ]
+    held = ((run, who, _by_desideratum(run, by_sentence)) for run in runs for who, by_sentence in marks.items())
+    rows = [row(run.name, who, *map(share, own.values())) for run, who, own in held]
     remarks = ("Coverage and uniqueness are of sentences, the others of claims.", *notes)
     heads = headings(("run", "marked by"), *DESIDERATA)
     return Sheet("desiderata", "Five desiderata", heads, tuple(rows), remarks)

@@ -56,12 +56,9 @@ def read_completion(text: str) -> Completion:
     """
     outputs = [match.group(1).strip() for match in _OUTPUT.finditer(_THINK.sub(" ", text))]
     body = outputs[-1] if outputs else ""
-    return Completion(
-        tagged=bool(outputs) and _THINK.search(text) is not None,
-        clean=_CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4,
-        claims=_read_list(body),
-        stopped=stop_phrase(body),
-    )
+    tagged = bool(outputs) and _THINK.search(text) is not None
+    clean = _CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4
+    return Completion(tagged=tagged, clean=clean, claims=_read_list(body), stopped=stop_phrase(body))
 
 
 def _read_list(body: str) -> tuple[str, ...] | None:
@@ -86,12 +83,9 @@ def format_reward(completion: Completion, *, stop_counts: bool = False) -> float
         0.9
     """
     stopped = stop_counts and completion.stopped is not None
-    passed = {
-        "tagged": completion.tagged,
-        "clean": completion.clean,
-        "parsed": completion.claims is not None or stopped,
-        "good list": completion.has_good_list or stopped,
-    }
+    listed, good = completion.claims is not None, completion.has_good_list
+    passed = {"tagged": completion.tagged, "clean": completion.clean}
+    passed |= {"parsed": listed or stopped, "good list": good or stopped}
     return sum(weight for name, weight in FORMAT_WEIGHTS.items() if passed[name])
 
 

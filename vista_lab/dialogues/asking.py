@@ -60,7 +60,7 @@ from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
 """The guards' reports, for replay and the dashboard."""
-FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE})
+FILES = MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE
 """Files of a run of dialogues."""
 UNREACHED = "no answer"
 """The failure of a turn that no endpoint answered, before its error."""
@@ -285,13 +285,13 @@ class Dialogues:
 
     def jobs(self) -> list[DialogueJob]:
         """The dialogues to hold."""
-        return [
-            DialogueJob(assistant, setting, item)
-            for assistant in self.assistants
+        every = (
+            (one, setting, item)
+            for one in self.assistants
             for setting in self.settings
             for item in self.questions.items
-            if self._holds(assistant.name, setting, item)
-        ]
+        )
+        return [DialogueJob(*job) for job in every if self._holds(job[0].name, *job[1:])]
 
     def _holds(self, model: str, setting: DialogueSetting, item: QuestionItem) -> bool:
         if setting.rag and not self.corpus and not documents_of(item):
@@ -368,17 +368,10 @@ async def ask(
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
     with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
         room = _Room(dialogues, lines, guards, finder or PassageFinder(OnnxEmbedder()), out / REPORTS)
-
-        async def hold(job: DialogueJob) -> None:
-            try:
-                await room.hold(job)
-            finally:
-                told(1)
-
-        unfinished = [job for job in jobs if not _is_whole(lines, job)]
+        unfinished = [job for job in jobs if last_answer(_latest_lines(lines, job)) is None]
         told(len(jobs) - len(unfinished))
         try:
-            work = await work_through(unfinished, hold, at_once=at_once, stop=stop, noun="dialogues")
+            work = await work_through(unfinished, room.hold, at_once=at_once, stop=stop, noun="dialogues", told=told)
         finally:
             for guard in guards.values():
                 await guard.aclose()
@@ -395,40 +388,28 @@ def check(dialogues: Dialogues) -> None:
     bare = [item.id for item in items if not documents_of(item)]
     for setting in dialogues.settings:
         if setting.rag and len(bare) == len(items) and not dialogues.corpus:
-            raise ConfigError(
-                f"setting {setting.name!r} retrieves, but no item has documents; give --references FILE or oracle"
-            )
+            raise ConfigError(f"setting {setting.name!r} retrieves, but no item has documents; give --references")
         keeping = [one.name for one in dialogues.assistants if getattr(one, "keeps_history", False)]
         if keeping and any((setting.others, setting.budget, setting.concat, setting.mitigate)):
-            raise ConfigError(
-                f"setting {setting.name!r} changes the history that is shown, and {keeping[0]} keeps its own; give a function "
-                "that takes messages"
-            )
+            why = f"changes the history that is shown, and {keeping[0]} keeps its own"
+            raise ConfigError(f"setting {setting.name!r} {why}; give a function that takes messages")
         if setting.guard in (None, "monitor"):
             continue
         if dialogues.references == ORACLE:
-            raise ConfigError(
-                f"setting {setting.name!r} would hold answers against the reference answers, with which a guard can only win; "
-                "take guard=monitor, or other --references"
-            )
+            why = "would hold answers against the reference answers, with which a guard can only win"
+            raise ConfigError(f"setting {setting.name!r} {why}; take guard=monitor, or other --references")
         if bare and not setting.rag:
             raise ConfigError(
                 f"setting {setting.name!r} guards answers, but item {bare[0]} has no documents to hold them against "
                 f"({len(bare)} items have none); give documents in the set, or take guard=monitor"
             )
         if setting.rag in ("base", "last") and setting.history == "multi" and setting.guard_at != "final":
-            raise ConfigError(
-                f"setting {setting.name!r} guards turns at which nothing is retrieved; take guard={setting.guard}@final, "
-                "rag=rounds, or guard=monitor"
-            )
+            how = f"take guard={setting.guard}@final, rag=rounds, or guard=monitor"
+            raise ConfigError(f"setting {setting.name!r} guards turns at which nothing is retrieved; {how}")
 
 
 def _latest_lines(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
     return latest(lines.of_group("\n".join(job.key)))
-
-
-def _is_whole(lines: LineFile[AnswerLine], job: DialogueJob) -> bool:
-    return last_answer(_latest_lines(lines, job)) is not None
 
 
 @dataclass(frozen=True)
@@ -550,15 +531,14 @@ class _Room:
         with self.reports.open("a", encoding="utf-8") as file:
             file.write(reports[-1].model_dump_json() + "\n")
         first = str(drafts[0]["answer"])
-        return {
-            **drafts[-1],
-            "answer": str(answer),
-            "action": reports[-1].decision.action.value,
-            "withheld": None if answer == first else first,
-            "drafts": len(drafts),
+        report, withheld = reports[-1], None if answer == first else first
+        calls = {
             "calls": sum(draft["calls"] for draft in drafts),
-            "guard_calls": reports[-1].usage.calls,
+            "guard_calls": report.usage.calls,
+            "drafts": len(drafts),
         }
+        own = {"answer": str(answer), "action": report.decision.action.value, "withheld": withheld}
+        return {**drafts[-1], **own, **calls}
 
     async def _respond(self, job: DialogueJob, messages: Sequence[Message], how: str | None) -> AssistantReply:
         """The assistant's answer, with the requests of a mitigation before and after it."""
@@ -623,7 +603,5 @@ def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> DialogueC
     for turns in (dialogues.get(job.key, {}) for job in jobs):
         held.answered += sum(line.answer is not None for line in turns.values())
         held.whole += last_answer(turns) is not None
-        held.reasons.update(
-            (line.failure or "").partition(":")[0] for line in turns.values() if line.failure is not None
-        )
+        held.reasons.update(one.failure.partition(":")[0] for one in turns.values() if one.failure is not None)
     return held

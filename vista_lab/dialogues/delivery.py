@@ -299,10 +299,8 @@ def _bounds(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[tupl
 
 def _with_verdicts(answer: JudgedAnswer, entails: bool, contradicts: bool) -> JudgedAnswer:
     def decide(pair: PairFinding) -> PairFinding:
-        return PairFinding(
-            entails if pair.entails is None else pair.entails,
-            contradicts if pair.contradicts is None else pair.contradicts,
-        )
+        entailed = entails if pair.entails is None else pair.entails
+        return PairFinding(entailed, contradicts if pair.contradicts is None else pair.contradicts)
 
     return replace(answer, facts=tuple(map(decide, answer.facts)), statements=tuple(map(decide, answer.statements)))
 

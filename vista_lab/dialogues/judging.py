@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,9 +22,7 @@ from pydantic import TypeAdapter
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.stored import AnswerShelf
-from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.judges.model.prompt_files import fill
-from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model import ChatModel, ChatRequest
 from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
 from vista_guard.stores.line_file import LineFile
@@ -49,6 +46,7 @@ from vista_lab.dialogues.records import (
     read_dialogues,
     read_lines,
 )
+from vista_lab.runs.asking import messages_of, prompt_file, tagged
 from vista_lab.runs.workers import WorkDone, work_through
 
 WINDOW = 120
@@ -148,12 +146,8 @@ class ModelPairs:
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
         self._model = model
-        shipped = files("vista_lab.dialogues") / "texts" / "prompts"
-        self._files = {}
-        for question in ("entails", "contradicts"):
-            own = None if prompts is None else prompts / f"{question}.txt"
-            path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
-            self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
+        shipped = Path(__file__).parent / "texts" / "prompts"
+        self._files = {one: prompt_file(shipped / f"{one}.txt", SLOTS, prompts) for one in ("entails", "contradicts")}
         known = (*self._files, "statements")
         if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in known):
             raise ConfigError(f"--prompts {prompts} has neither entails.txt, contradicts.txt nor statements.txt")
@@ -179,10 +173,8 @@ class ModelPairs:
 
     async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
         """One greedy answer; if it is unreadable, the majority of more samples. None: a tie, or all are unreadable."""
-        file = self._files[question]
-        slots = {"premise": _tag("premise", premise), "claim": _tag("claim", claim)}
-        system, prompt = fill(file.system, {}), fill(file.input, slots)
-        messages = (Message("system", system), Message("user", prompt)) if system else (Message("user", prompt),)
+        slots = {"premise": tagged("premise", premise), "claim": tagged("claim", claim)}
+        messages = messages_of(self._files[question], slots)
         votes: list[bool] = []
         for sample in range(SAMPLES):
             sampling = {} if sample == 0 else SAMPLING
@@ -218,11 +210,8 @@ class JudgePairs:
         to_check = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
         checks = await self._judge.verify(to_check, evidence)
         refused = [check for check in checks if isinstance(check, Check) and not check.supported]
-        findings = (
-            {finding.claim.id: finding for finding in await self._judge.categorize(refused, evidence)}
-            if refused
-            else {}
-        )
+        found = await self._judge.categorize(refused, evidence) if refused else ()
+        findings = {finding.claim.id: finding for finding in found}
         return [self._verdict(check, findings.get(check.claim.id)) for check in checks]
 
     def _verdict(self, check: Check | Unchecked, finding: Finding | Unchecked | None) -> PairVerdict:
@@ -282,10 +271,6 @@ def majority(votes: Sequence[bool]) -> bool | None:
     return None if 2 * yes == len(votes) else 2 * yes > len(votes)
 
 
-def _tag(tag: str, text: str) -> str:
-    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
-
-
 @dataclass
 class JudgedDialogues:
     """A run's counts. `pairs` have a line, also from earlier calls; `unjudged` of them are open, for the `reasons`."""
@@ -316,24 +301,15 @@ async def judge_dialogues(
     known = {item.id: item for item in items}
     answers = list(scored_answers(folder))
     if missing := [one.sample for one in answers if one.sample not in known]:
-        raise InputError(
-            f"{folder} has an answer to {missing[0]}, which the question set lacks; give the run's own set"
-        )
+        raise InputError(f"{folder} has an answer to {missing[0]}, which the questions lack; give the run's own set")
     manifest = read_dialogue_manifest(folder)
     with (
         closing(LineFile.open(folder / STATEMENTS, STATEMENTS_LINES, manifest)) as statements,
         closing(LineFile.open(folder / JUDGEMENTS, JUDGEMENT_LINES, manifest)) as judgements,
     ):
         room = _Room(known, decomposer, judge, statements, judgements)
-
-        async def work_on(answer: AnswerLine) -> None:
-            try:
-                await room.judge_answer(answer)
-            finally:
-                told(1)
-
-        work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
-    return _count(folder, answers, known, decomposer.info.name, judge.name, work)
+        work = await work_through(answers, room.judge_answer, at_once=at_once, stop=stop, noun="answers", told=told)
+    return _count(folder, answers, room, work)
 
 
 def scored_answers(folder: Path) -> Iterator[AnswerLine]:
@@ -382,17 +358,10 @@ class _Room:
         if not left:
             return
         for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
-            self.judgements.append(
-                JudgementLine(
-                    **answer.name._asdict(),
-                    attempt=attempts[direction, index],
-                    decomposer=self.decomposer.info.name if direction == "statement" else "",
-                    judge=self.judge.name,
-                    direction=direction,
-                    index=index,
-                    **verdict._asdict(),
-                )
-            )
+            own = self.decomposer.info.name if direction == "statement" else ""
+            place = {"attempt": attempts[direction, index], "direction": direction, "index": index, "decomposer": own}
+            named = {**answer.name._asdict(), **place, "judge": self.judge.name}
+            self.judgements.append(JudgementLine(**named, **verdict._asdict()))
 
     async def _decompose(self, answer: AnswerLine) -> StatementsLine:
         tries, name = len(self._tries(answer)), self.decomposer.info.name
@@ -418,31 +387,15 @@ class _Room:
         return [line for line in own if line.judge == self.judge.name and line.decomposer in names]
 
 
-def _count(
-    folder: Path,
-    answers: Sequence[AnswerLine],
-    items: Mapping[str, QuestionItem],
-    decomposer: str,
-    judge: str,
-    work: WorkDone,
-) -> JudgedDialogues:
-    counts = JudgedDialogues(len(answers), work=work)
-    last = {
-        (line.name, line.direction, line.index): line
-        for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
-        if line.judge == judge and line.decomposer in ("", decomposer)
-    }
-    counts.pairs = len(last)
-    for line in last.values():
-        if line.entails is None or line.contradicts is None:
-            counts.unjudged += 1
-            counts.reasons[(line.failure or "").partition(":")[0]] += 1
-    decomposed = {
-        line.name
-        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
-        if line.decomposer == decomposer and line.failure is None
-    }
-    silent = sum(bool(items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
-    if silent:
-        counts.reasons["no statements"] += silent
-    return counts
+def _count(folder: Path, answers: Sequence[AnswerLine], room: _Room, work: WorkDone) -> JudgedDialogues:
+    decomposer = room.decomposer.info.name
+    judgements = read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
+    own = (line for line in judgements if line.judge == room.judge.name and line.decomposer in ("", decomposer))
+    last = {(line.name, line.direction, line.index): line for line in own}
+    unjudged = [line for line in last.values() if line.entails is None or line.contradicts is None]
+    reasons = Counter((line.failure or "").partition(":")[0] for line in unjudged)
+    lists = read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+    decomposed = {line.name for line in lists if line.decomposer == decomposer and line.failure is None}
+    silent = sum(bool(room.items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
+    reasons += Counter({"no statements": silent})
+    return JudgedDialogues(len(answers), len(last), len(unjudged), reasons, work)

@@ -21,6 +21,7 @@ from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Role, Turn
 from vista_lab.datasets.files import DataSet, Entry
 from vista_lab.datasets.opening import DataFolder
+from vista_lab.files import reading
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.logs.source import Task
 
@@ -132,10 +133,8 @@ def read_questions(path: Path) -> QuestionSet:
         ...     read_questions(path).items[0].single
         'Until when?'
     """
-    try:
+    with reading(path, "; give a file of questions"):
         content = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; give a file of questions") from exc
     items: dict[str, QuestionItem] = {}
     skipped, notes = [], []
     for place, row in _rows(path, content):
@@ -160,10 +159,8 @@ def read_questions(path: Path) -> QuestionSet:
 
 
 def _rows(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
-    try:
+    with reading(path):
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{path} is not UTF-8 text (byte {exc.start})") from exc
     if path.suffix.lower() in (".csv", ".tsv"):
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         for number, row in enumerate(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter), 2):

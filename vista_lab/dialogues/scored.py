@@ -71,6 +71,11 @@ class Cohort:
     """The counter of a budget's tokens; empty where no setting of the run has one."""
 
     @property
+    def title(self) -> str:
+        """Run, model and setting, for people."""
+        return f"{self.run}, {self.model}, {self.setting}"
+
+    @property
     def judged_by(self) -> tuple[str, str, str, str]:
         """Data, decomposer, judge and counter, which cohorts of one table share."""
         return self.data, self.decomposer, self.judge, self.counter
@@ -113,12 +118,8 @@ def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, na
     if not judges:
         raise InputError(f"nothing in {folder} is judged yet; run vista-guard knowmt judge {folder}")
     reader = _Reader(name or folder.resolve().name, manifest, items, counter, dialogues, statements, judgements)
-    return [
-        reader.cohort(model, setting, *pair)
-        for model in manifest.models
-        for setting in manifest.settings
-        for pair in judges
-    ]
+    cohorts = ((model, setting, *pair) for model in manifest.models for setting in manifest.settings for pair in judges)
+    return [reader.cohort(*names) for names in cohorts]
 
 
 Place = tuple[str, str, str]
@@ -127,11 +128,8 @@ Place = tuple[str, str, str]
 
 def _statements(folder: Path) -> dict[tuple[Place, str], tuple[str, ...]]:
     """The statements of each answer and decomposer, from the last try that succeeded."""
-    return {
-        ((line.model, line.setting, line.sample), line.decomposer): line.statements
-        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
-        if line.failure is None
-    }
+    lines = (line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None)
+    return {((one.model, one.setting, one.sample), one.decomposer): one.statements for one in lines}
 
 
 Judgements = dict[tuple[Place, str, str], dict[tuple[str, int], JudgementLine]]

@@ -109,9 +109,8 @@ class _Books:
     def scale(self, turns: int, sampled: int) -> Estimate:
         """Extrapolates from the rehearsed turns to all."""
         share = turns / sampled if sampled else 0.0
-        calls, asked, answered = (
-            math.ceil(count * share) for count in (self.calls, self.input_tokens, self.output_tokens)
-        )
+        counts = (self.calls, self.input_tokens, self.output_tokens)
+        calls, asked, answered = (math.ceil(count * share) for count in counts)
         cost = None if self.cost is None else self.cost * share
         return Estimate(turns, sampled, calls=calls, input_tokens=asked, output_tokens=answered, cost=cost)
 
@@ -223,9 +222,7 @@ def _category_answer(*_: object) -> dict[str, Any]:
 
 def _judgement(request: ChatRequest, _: int) -> dict[str, Any]:
     ids = _ID.findall(request.messages[-1].content)
-    return {
-        "answers": [{"id": claim_id, **_label_answer(number)} for number, claim_id in enumerate(dict.fromkeys(ids), 1)]
-    }
+    return {"answers": [{"id": name, **_label_answer(number)} for number, name in enumerate(dict.fromkeys(ids), 1)]}
 
 
 def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
@@ -235,10 +232,8 @@ def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
 
 def _turn(request: ChatRequest, _: int) -> dict[str, Any]:
     properties = (request.schema or {}).get("properties", {})
-    return {
-        name: value_schema.get("enum", [f"{_TWELVE_WORDS} {_TWELVE_WORDS}"])[0]
-        for name, value_schema in properties.items()
-    }
+    words = f"{_TWELVE_WORDS} {_TWELVE_WORDS}"
+    return {name: schema.get("enum", [words])[0] for name, schema in properties.items()}
 
 
 _ANSWERS: Mapping[str, Callable[[ChatRequest, int], Mapping[str, Any] | str]] = {

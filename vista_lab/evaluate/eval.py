@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -105,8 +106,7 @@ LimitOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")]
 CostOption = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
+    float | None, typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]")
 ]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
@@ -272,11 +272,9 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
     gate = gate_of(log)
     measured = judge if judge not in (None, "embedded") else verifier or SHIPPED
     if gate and gate == measured:
-        typer.echo(
-            f"the pairs of this log passed gates that asked {gate}, which is measured here: its figures are too good. Generate "
-            "with another --gate, or measure on gold that people checked",
-            err=True,
-        )
+        why = f"gates that asked {gate}, which is measured here: its figures are too good"
+        how = "Generate with another --gate, or measure on gold that people checked"
+        typer.echo(f"the pairs of this log passed {why}. {how}", err=True)
 
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
@@ -308,15 +306,8 @@ async def _start(
         return order(max_cost), place.count or 4
     from vista_lab.runs.cluster import RaySystem
 
-    cluster = await RaySystem.start(
-        order,
-        workers=place.count,
-        address=place.address,
-        each=place.each,
-        max_cost=max_cost,
-        expected=info,
-        tell=say,
-    )
+    start = partial(RaySystem.start, order, max_cost=max_cost, expected=info, tell=say)
+    cluster = await start(workers=place.count, address=place.address, each=place.each)
     return cluster, cluster.places
 
 
@@ -366,9 +357,7 @@ def _disjoint(data: str) -> str:
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
     if engine == "local" and (address is not None or each != 1):
         option = "--address" if address is not None else "--each"
-        raise ConfigError(
-            f"{option} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
-        )
+        raise ConfigError(f"{option} needs --engine ray; with --engine local, --workers is the number judged at once")
     return Workers(engine, count, each, address)
 
 
@@ -384,18 +373,14 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
     order = EvidenceOrder.parse(text, passages, out.resolve() / EVIDENCE)
     if order.kind != "recorded":
         if engine == "ray":
-            raise ConfigError(
-                f"--evidence {order.kind} is recorded by one process; run with --engine local, or replay its recording with "
-                "--evidence recorded:FILE"
-            )
+            how = "run with --engine local, or replay its recording with --evidence recorded:FILE"
+            raise ConfigError(f"--evidence {order.kind} is recorded by one process; {how}")
         return order
     if passages is not None:
         raise ConfigError("--passages cannot change a recording; leave it out")
     file = Path(order.source)
     if file.parent == out.resolve():
-        raise ConfigError(
-            f"--evidence recorded: {file} is this run's own; resume it with the --evidence that it was made with"
-        )
+        raise ConfigError(f"--evidence recorded: {file} is this run's own; resume it with its own --evidence")
     return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 

@@ -18,7 +18,6 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.settings import Permission
-from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
@@ -34,6 +33,7 @@ from vista_lab.evaluate.comparing import (
     transitions,
     turn_changes,
 )
+from vista_lab.files import reading
 from vista_lab.metrics.intervals import Share
 from vista_lab.pages.parts import first_shown, pager, table_of_labels
 from vista_lab.runs.reading import Run, RunFile, describe, differences, find_runs, read_run, why_not_comparable
@@ -93,11 +93,8 @@ def matrix(counts: Counter[tuple[str, str]], title: str, text: str, corner: str)
     """Claims by two labels, with agreement on the diagonal."""
     if not counts:
         return el("section", el("h2", title), el("p", "No claim to count.", cls="note"))
-    rows = {
-        one: [_cell(counts[one, other], one == other) for other in LABELS]
-        for one in LABELS
-        if any(counts[one, other] for other in LABELS)
-    }
+    known = [one for one in LABELS if any(counts[one, other] for other in LABELS)]
+    rows = {one: [_cell(counts[one, other], one == other) for other in LABELS] for one in known}
     box = table_of_labels(corner, LABELS, rows, title)
     return el("section", el("h2", title), el("p", text, cls="small faint"), box)
 
@@ -118,10 +115,8 @@ def change(pair: ClaimPair) -> Node:
         mark = el("span", "↓ worse", cls="chip tone-contradicted")
     elif pair.improved:
         mark = el("span", "↑ better", cls="chip tone-verified")
-    first, second = (
-        el("span", "no such claim", cls="small faint") if outcome is None else chip(label_of(outcome))
-        for outcome in (pair.first, pair.second)
-    )
+    nothing, both = el("span", "no such claim", cls="small faint"), (pair.first, pair.second)
+    first, second = (nothing if outcome is None else chip(label_of(outcome)) for outcome in both)
     reasons = (*_because("first", pair.first), *_because("second", pair.second))
     return el(
         "li",
@@ -146,10 +141,8 @@ def _because(name: str, outcome: Outcome | None) -> list[Node]:
     if not isinstance(outcome, Finding):
         return [el("p", el("b", f"{name}: "), f"not judged: {outcome.error}", cls="small text")]
     nodes = [el("p", el("b", f"{name} ({outcome.confidence:.2f}): "), outcome.reason, cls="small text")]
-    return nodes + [
-        el("p", f"“{piece.quote}” ({piece.source}, {piece.score:.2f})", cls="small faint text")
-        for piece in outcome.evidence
-    ]
+    quoted = [(f"“{one.quote}” ({one.source}, {one.score:.2f})") for one in outcome.evidence]
+    return nodes + [el("p", text, cls="small faint text") for text in quoted]
 
 
 def turns(changes: Sequence[TurnChange]) -> Node:
@@ -157,15 +150,8 @@ def turns(changes: Sequence[TurnChange]) -> Node:
     if not changes:
         return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
     words = {True: "fine", False: "not fine", None: ""}
-    rows = [
-        [
-            f"turn {changed.turn[1]} of {changed.turn[0]}",
-            look(changed.first).word,
-            look(changed.second).word,
-            words[changed.fine],
-        ]
-        for changed in changes[:200]
-    ]
+    shown = [(one.turn, (one.first, one.second), words[one.fine]) for one in changes[:200]]
+    rows = [[f"turn {turn[1]} of {turn[0]}", *(look(one).word for one in both), fine] for turn, both, fine in shown]
     more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
     summary = el("p", f"turns: {len(changes):,}{more}.", cls="small")
     figures = table(["turn", "first", "second", "people"], rows, label="Decisions that differ")
@@ -188,9 +174,7 @@ class _Stamp:
 def runs(desk: Desk) -> None:
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
-        text = (
-            "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
-        )
+        text = "Runs have whole logs, of all tenants and with withheld drafts; your role must see both."
         draw(tree.empty("Not for your role", text), key="runs-closed")
         return
     files, wrong = find_runs(desk.material.runs)
@@ -253,10 +237,8 @@ def _against_people(pairs: Sequence[ClaimPair]) -> None:
     confusions = [confusion(pairs, second=second) for second in (False, True)]
     if any(confusions):
         text = "Claims by the label that people gave, and that this run gave."
-        sections = [
-            matrix(counts, f"The {side} run against people", text, "people ↓  judge →")
-            for side, counts in zip(SIDES, confusions, strict=True)
-        ]
+        both, groups = zip(SIDES, confusions, strict=True), "people ↓  judge →"
+        sections = [matrix(counts, f"The {side} run against people", text, groups) for side, counts in both]
         draw(el("div", *sections, cls="lab"), key="runs-people")
     diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
 
@@ -276,24 +258,16 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
     event = draw(el("section", head, el("p", summed, cls="small"), rows, more), key="runs-claims")
     if ordered:
         header = ("conversation", "turn", "claim", "first", "second", "regressed")
-        download(
-            "runs",
-            header,
-            lambda: [
-                (*claim_pair.turn, claim_pair.claim.text, *claim_pair.labels, claim_pair.regressed)
-                for claim_pair in ordered
-            ],
-        )
+        cells = ((*one.turn, one.claim.text, *one.labels, one.regressed) for one in ordered)
+        download("runs", header, lambda: list(cells))
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()
 
 
 def _stamp(file: RunFile) -> _Stamp:
-    try:
+    with reading(file.path):
         status = file.path.stat()
-    except OSError as exc:
-        raise InputError(f"{file.path} cannot be read: {exc.strerror}") from exc
     return _Stamp(file, status.st_size, status.st_mtime_ns)
 
 

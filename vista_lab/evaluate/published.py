@@ -206,9 +206,8 @@ def _table(about: Published, runs: Sequence[tuple[RunMeasures, PublishedSet]]) -
                 rows.append(_row(about, run, f"{names[run.name]}, thresholds fitted on {other.data_set}", fitted))
     shown = [line for line in about.printed if any(member.name == line.set for _, member in runs)]
     paper = [row(line.set, "", PAPER + line.system, None, None, *line.cells(about.columns)) for line in shown]
-    figures = (
-        [(place, *about.measures) for place in (*about.parts, about.whole_name)] if about.parts else about.measures
-    )
+    places = (*about.parts, about.whole_name)
+    figures = [(place, *about.measures) for place in places] if about.parts else about.measures
     heads = headings(("data set", "system", "model"), "n", "coverage", *figures)
     notes = (DRAWN, *about.notes, *_sources(about, bool(shown)), *notes_of(only))
     return Sheet(f"sets-{about.name}", f"{about.title}, by its own measures", heads, tuple(rows), notes).below(paper)

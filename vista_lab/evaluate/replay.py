@@ -50,8 +50,7 @@ FirstPolicyOption = Annotated[
 AgainstOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME",
-        help="A second policy. Turns are judged once; the output compares both policies on them.",
+        metavar="NAME", help="A second policy. Turns are judged once; the output compares both policies on them."
     ),
 ]
 LabelsOption = Annotated[
@@ -113,10 +112,7 @@ def replay(
     log: LogArgument,
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            help="Reports, one per line. A file of the same judge and settings is resumed.",
-        ),
+        typer.Option(metavar="FILE", help="Reports, one per line. A file of the same judge and settings is resumed."),
     ],
     judge: JudgeOption = None,
     verifier: VerifierOption = None,

@@ -48,11 +48,8 @@ def _format(path: Path, value: LogValue) -> LogFormat:
     if found is not None:
         return found
     content = value.content
-    shown = (
-        f"the keys {', '.join(map(str, content))[:80]}"
-        if isinstance(content, Mapping)
-        else f"the value {str(content)[:80]!r}"
-    )
+    keys = f"the keys {', '.join(map(str, content))[:80]}" if isinstance(content, Mapping) else ""
+    shown = keys or f"the value {str(content)[:80]!r}"
     hint = messages_told(content)
     raise InputError(f"{path} {value.place} has {shown}: no known format. {hint and f'{hint}. '}{_help()}")
 
@@ -123,10 +120,7 @@ class OpenedLog:
 
 
 def open_entries(
-    path: Path,
-    log_format: LogFormat | None = None,
-    columns: Columns | None = None,
-    answer: Preference = "chosen",
+    path: Path, log_format: LogFormat | None = None, columns: Columns | None = None, answer: Preference = "chosen"
 ) -> OpenedLog:
     """Opens a log, whose entries are as of `read_log`. It is read once; a long one is also counted before.
 

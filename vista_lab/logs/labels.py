@@ -63,10 +63,8 @@ class LabelColumn:
         if (fine := meaning(label)) is not None:
             return TurnGold(label, positive=not fine)
         if (yes := _answer(label)) is None:
-            raise InputError(
-                f"has the label {cell!r} in column {self.name!r}; it must be yes, no, true, false, 1, 0, one of "
-                f"{', '.join(VERDICTS)}, one of these after 'not', or empty"
-            )
+            known = f"yes, no, true, false, 1, 0, one of {', '.join(VERDICTS)}, one of these after 'not', or empty"
+            raise InputError(f"has the label {cell!r} in column {self.name!r}; it must be {known}")
         fine_if_yes, why = self._direction(label)
         return TurnGold(label, positive=yes is not fine_if_yes, why=why)
 

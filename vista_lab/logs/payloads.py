@@ -115,9 +115,8 @@ def tool_documents(output: object) -> list[object]:
     """The texts of a tool's output, as documents, or its data as JSON."""
     data = decode(output)
     texts: list[object] = [text for message in output_messages(data) if (text := message_text(message))]
-    return texts or (
-        [json.dumps(data, ensure_ascii=False)] if isinstance(data, list | Mapping) and _has_data(data) else []
-    )
+    has_data = isinstance(data, list | Mapping) and _has_data(data)
+    return texts or ([json.dumps(data, ensure_ascii=False)] if has_data else [])
 
 
 def _has_data(value: object) -> bool:

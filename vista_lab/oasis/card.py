@@ -5,7 +5,10 @@ Built from the manifest and the records alone, so it can be rebuilt at any time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from vista_guard.stores.line_file import write_whole
 from vista_lab.oasis.records import read_records
@@ -14,6 +17,7 @@ from vista_lab.runs.folder import read_manifest
 from vista_lab.runs.made import Grade, State
 
 CARD = "README.md"
+E = TypeVar("E", bound=StrEnum)
 _FIT = """\
 ## What it is fit for
 
@@ -44,17 +48,17 @@ def write_card(folder: Path) -> None:
     write_whole(folder / CARD, text, "All records are safe: make room and run the same command again")
 
 
+def _lines(counts: Mapping[str, Mapping[E, int]], kinds: type[E]) -> str:
+    return "\n".join(
+        f"| {' | '.join([name, *(f'{of.get(kind, 0):,}' for kind in kinds)])} |" for name, of in counts.items()
+    )
+
+
 def _counts(set_figures: SetFigures) -> str:
     states = "\n".join(f"| {state} | {set_figures.states.get(state, 0):,} |" for state in State)
     reasons = "\n".join(f"| {reason} | {count:,} |" for reason, count in list(set_figures.reasons.items())[:12])
-    gates = "\n".join(
-        f"| {name} | " + " | ".join(f"{grades.get(grade, 0):,}" for grade in Grade) + " |"
-        for name, grades in set_figures.gates.items()
-    )
-    bands = "\n".join(
-        f"| {name} | " + " | ".join(f"{states.get(state, 0):,}" for state in State) + " |"
-        for name, states in set_figures.overlaps.items()
-    )
+    gates = _lines(set_figures.gates, Grade)
+    bands = _lines(set_figures.overlaps, State)
     table = set_figures.table
     counts = ("pages", "passages", "claims")
     means = {name.replace("_", " "): value for name, value in vars(table).items() if name not in counts}

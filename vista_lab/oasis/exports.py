@@ -26,14 +26,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
+from vista_lab.files import writing
 from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.oasis.triplets import pair_of, settled, twinned, verifier_triplets
-from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.folder import claim_folder, read_manifest
 from vista_lab.runs.made import EXPORT, State
 
 
@@ -80,7 +81,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
         raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
     parts = divide(every, how.splitting)
     counts: Counter[str] = Counter()
-    _check_folder(out)
+    claim_folder(out, "export", (EXPORT, *SetPart))
     for part, members in parts.items():
         usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
         counts += _write_part(out / part, usable, how, [record.passage for record in members])
@@ -94,36 +95,18 @@ def is_usable(record: Record, *, doubtful: bool = False) -> bool:
     return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
 
 
-def _check_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *SetPart}]
-    except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{out} is a file; an export needs a folder. Choose another --out") from exc
-    except OSError as exc:
-        raise ConfigError(f"{out} cannot be written: {exc.strerror}. Choose another --out") from exc
-    if others and not (out / EXPORT).exists():
-        raise ConfigError(f"{out} has {sorted(others)[0]} but no {EXPORT}, so it is no export. Choose another --out")
-
-
 def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], counts: Counter[str]) -> ExportNote:
     gates = {read_manifest(folder).system.options.get("gate", "none") for folder in sets}
     split = how.splitting
-    return ExportNote(
-        sets=tuple(folder.name for folder in sets),
-        made_by=tuple(sorted({record.made_by for record in records})),
-        gate=", ".join(sorted(gates - {"none"})) or "none",
-        doubtful=how.doubtful,
-        split=f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}",
-        counts=dict(sorted(counts.items())),
-    )
+    names, makers = tuple(folder.name for folder in sets), tuple(sorted({record.made_by for record in records}))
+    gate, told = ", ".join(sorted(gates - {"none"})) or "none", dict(sorted(counts.items()))
+    by = f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}"
+    return ExportNote(sets=names, made_by=makers, gate=gate, doubtful=how.doubtful, split=by, counts=told)
 
 
 def _write_part(folder: Path, records: Sequence[Record], how: Exporting, passages: Sequence[Passage]) -> Counter[str]:
-    try:
+    with writing(folder):
         folder.mkdir(exist_ok=True)
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     counts: Counter[str] = Counter()
     triplets = list(verifier_triplets(records, passages, how.neutrals, entailed_by_unfactual=how.entailed_by_unfactual))
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
@@ -146,16 +129,11 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting, passage
     return counts
 
 
-def _altered_claims(pair: GeneratedPair) -> list[str]:
-    """C̄: the claims with the falsified one in its place."""
-    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
-
-
 RELEASED: Mapping[str, Callable[[Passage, GeneratedPair], dict[str, Any]]] = {
     "claim_extraction": lambda passage, pair: {"text": passage.text, "claims": list(pair.claims)},
     "claim_falsification": lambda passage, pair: {"original": pair.original, "falsified": pair.falsified},
     "factual_text": lambda passage, pair: {"claims": list(pair.claims), "text": pair.factual},
-    "unfactual_text": lambda passage, pair: {"claims": _altered_claims(pair), "text": pair.unfactual},
+    "unfactual_text": lambda passage, pair: {"claims": pair.altered_claims, "text": pair.unfactual},
 }
 """The four files of the released data, by name; each row has the document as its title."""
 

@@ -96,12 +96,10 @@ class VerifierGates:
             raise JudgeError(f"the gate {self.name} failed: {type(exc).__name__}: {exc}") from exc
         verdicts = []
         for question, row in zip(questions, rows, strict=True):
-            grade, score, why = question.grade(
-                self._by_sentence(question, [float(value) for value in row]), self._limits
-            )
-            verdicts.append(
-                GateVerdict(gate=question.gate, grade=grade, about=question.claim, score=round(score, 3), why=why)
-            )
+            read = self._by_sentence(question, [float(value) for value in row])
+            grade, score, why = question.grade(read, self._limits)
+            about, score = question.claim, round(score, 3)
+            verdicts.append(GateVerdict(gate=question.gate, grade=grade, about=about, score=score, why=why))
         return (*verdicts, _copies(passage, pair))
 
     def _by_sentence(self, question: _Question, row: Probabilities) -> Probabilities:

@@ -83,9 +83,8 @@ def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
         if record.state is not State.REJECTED:
             usable.append(record)
     found = triplets.shortcuts(usable, [record.passage for record in every]) if shortcuts else ()
-    return SetFigures(
-        table_2(usable), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), found
-    )
+    most = dict(reasons.most_common())
+    return SetFigures(table_2(usable), states, most, gates, dict(sorted(overlaps.items())), found)
 
 
 def reason_of(record: Record) -> str:

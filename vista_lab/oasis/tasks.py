@@ -54,13 +54,9 @@ def _claims(record: Record, pair: GeneratedPair) -> Iterator[dict[str, Any]]:
 
 
 def _turn(record: Record, name: str, text: str, *, true: bool) -> dict[str, Any]:
-    return {
-        "role": "assistant",
-        "utterance": text,
-        "conversation_id": f"{record.passage.id}/{name}",
-        "original_dataset_label": "faithful" if true else "hallucinated",
-        "group": record.passage.document,
-    }
+    label = "faithful" if true else "hallucinated"
+    place = {"conversation_id": f"{record.passage.id}/{name}", "original_dataset_label": label}
+    return {"role": "assistant", "utterance": text, **place, "group": record.passage.document}
 
 
 def _log(turns: Iterable[dict[str, Any]]) -> str:

@@ -66,8 +66,7 @@ def calibrate(
         ),
     ] = "turn",
     source: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]"),
+        str | None, typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]")
     ] = None,
 ) -> None:
     """Choose thresholds from labelled turns, or a verifier's from labelled claims.
@@ -113,11 +112,8 @@ def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source
     if fitted.unfitted:
         console.print(f"the turn's risk was not fitted: {visible(fitted.unfitted)}", markup=False, soft_wrap=True)
     if fitted.unknown or fitted.unmatched:
-        typer.echo(
-            f"{fitted.unknown:,} reported {level}s without a label and {fitted.unmatched:,} labels without a report are "
-            "not counted",
-            err=True,
-        )
+        reported = f"{fitted.unknown:,} reported {level}s without a label"
+        typer.echo(f"{reported} and {fitted.unmatched:,} labels without a report are not counted", err=True)
 
 
 def tables(found: Calibration) -> RenderableType:
@@ -188,9 +184,8 @@ def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
     from vista_guard.settings.sources import Settings
 
     settings = Settings.load()
-    return build_verifier(
-        model, settings.verifier_options.model_copy(update={"calibration": calibration}), settings.model
-    )
+    options = settings.verifier_options.model_copy(update={"calibration": calibration})
+    return build_verifier(model, options, settings.model)
 
 
 async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
@@ -248,12 +243,8 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     console = Console(highlight=False)
     console.print(table(calibration))
     if calibration.temperature >= HOTTEST:
-        warning = (
-            "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
-        )
-        typer.echo(
-            f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
-        )
+        warning = "its probabilities say next to nothing here; look at the share that is right before you use it"
+        typer.echo(f"{visible(calibration.verifier)}: the temperature is the highest tried: {warning}", err=True)
     copies = sum(set(WORDS.findall(one.claim.lower())) <= set(WORDS.findall(one.evidence.lower())) for one in supported)
     if pairs is not None and copies > COPIED * len(supported):
         typer.echo(
@@ -264,9 +255,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
     if low:
         warning = f"{' and '.join(low)}: below {UNLIKELY:g} a claim gets a label that the verifier finds unlikely"
-        typer.echo(
-            f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True
-        )
+        typer.echo(f"{warning}; verify a text that you know first, or calibrate on more documents", err=True)
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

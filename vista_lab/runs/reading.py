@@ -83,10 +83,8 @@ def why_not_comparable(first: Run, second: Run, *, any_claims: bool = False) -> 
     may differ if `any_claims` is True.
     """
     if not any_claims and first.manifest.claims != second.manifest.claims:
-        return (
-            f"{first.name} was made with --claims {first.manifest.claims}, {second.name} with --claims "
-            f"{second.manifest.claims}: they judged different claims. Replay one of them again"
-        )
+        one, other = (f"{run.name} was made with --claims {run.manifest.claims}" for run in (first, second))
+        return f"{one}, {other}: they judged different claims. Replay one of them again"
     shared = first.reports.keys() & second.reports.keys()
     if not shared:
         return f"{first.name} and {second.name} have no turn in common: they are of different logs"
@@ -118,9 +116,7 @@ def _name(path: Path, place: Path) -> str:
 
 def _manifest(path: Path) -> Manifest:
     if not path.is_file():
-        raise InputError(
-            f"{path} does not exist; give reports or folders that vista-guard replay or vista-guard eval wrote"
-        )
+        raise InputError(f"{path} does not exist; give reports or folders that vista-guard replay or eval wrote")
     return read_manifest(path)
 
 

@@ -115,12 +115,8 @@ class Question:
     def schema(self) -> Mapping[str, object]:
         """JSON schema of the answer. The verdict comes first, as in the paper's prompt."""
         text, verdict = {"type": "string"}, {"type": "string", "enum": [self.negative, self.positive]}
-        return {
-            "type": "object",
-            "properties": {self.field: verdict, "explanation": text},
-            "required": [self.field, "explanation"],
-            "additionalProperties": False,
-        }
+        fields = {self.field: verdict, "explanation": text}
+        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 QUESTIONS: Mapping[Task, Question] = {

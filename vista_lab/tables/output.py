@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.files import writing
 from vista_lab.runs.folder import MANIFEST
 from vista_lab.tables.runs import RunMeasures
 from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
@@ -34,9 +35,8 @@ def find_folders(places: Sequence[Path], maker: str = "vista-guard eval") -> Map
     for place in places:
         folders = list(_folders(place))
         if not folders:
-            fault = (
-                "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
-            )
+            lacks = f"no run's folder: neither it nor one below it has a {MANIFEST}"
+            fault = lacks if place.is_dir() else "no folder"
             raise InputError(f"{place} is {fault}; give folders that {maker} wrote")
         all_folders |= dict.fromkeys(folders)
     names = {folder: str(folder) for folder in all_folders}
@@ -99,9 +99,7 @@ def write(
             names = unique_names(sheet.name for sheet in sheets)
             contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
-            contents["tables.html"] = page(
-                sheets, title, [(figure.caption, _inline(figure.svg)) for figure in pictures]
-            )
+            contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:
             contents[f"tables.{form}"] = text(sheets, form)
     picture_files = [path for picture in pictures for path in (picture.svg, picture.png)]
@@ -113,13 +111,11 @@ def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]
 
     Raises ConfigError: the folder cannot be written.
     """
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
             # Not `write_text`, which changes line ends on Windows.
             (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return [folder / name for name in contents]
 
 

@@ -220,9 +220,6 @@ def _nothing() -> None:
 def _component() -> Any:
     own, shared = files("vista_lab.annotate.pages"), files("vista_guard.dashboard.elements")
     styles = shared.joinpath("tree.css").read_text("utf-8") + own.joinpath("editor.css").read_text("utf-8")
-    return st.components.v2.component(
-        "vista_guard_editor",
-        html='<div class="vg editor"></div>',
-        css=styles,
-        js=own.joinpath("editor.js").read_text("utf-8"),
-    )
+    script = own.joinpath("editor.js").read_text("utf-8")
+    html = '<div class="vg editor"></div>'
+    return st.components.v2.component("vista_guard_editor", html=html, css=styles, js=script)

@@ -130,9 +130,7 @@ def _documents(row: Row, field: str) -> tuple[Document, ...]:
     texts = row.texts(field) if isinstance(value, list) else [row.nonblank(field)]
     coded = next((text for text in texts if _NUMBERS.fullmatch(text.strip())), None)
     if coded is not None:
-        raise InputError(
-            f"{field} is {coded[:40]!r}; expected text: run the publisher's script that turns the numbers into it"
-        )
+        raise InputError(f"{field} is {coded[:40]!r}; expected text: run the publisher's script that makes it")
     return documents(texts)
 
 
@@ -247,9 +245,8 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
         words = [str(one.value("human_label")) for one in triplets]
         labels = {claim.id: one.label("human_label", _ENTAILED) for claim, one in zip(claims, triplets, strict=True)}
         word = next((kind for kind in ("Contradiction", "Neutral") if kind in words), "Entailment")
-        told = answer(row.nonblank("response"), documents(example.texts("context"))).model_copy(
-            update={"claims": claims}
-        )
+        turn = answer(row.nonblank("response"), documents(example.texts("context")))
+        told = turn.model_copy(update={"claims": claims})
         gold = given.labels.gold(word, f"{part} {identity}", part)
         turns = (*_question(example, "question"), told)
         yield replace(labelled(row, f"refchecker-{row.stem}-{identity}", turns, gold), labels=labels)

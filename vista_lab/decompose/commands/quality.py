@@ -173,10 +173,8 @@ def _sheets(
     from vista_lab.decompose.quality_tables import desiderata, measures
 
     facts = "people's claims in the log, else " if has_log else ""
-    notes = [
-        f"Verifier: {verifier}. Facts to be covered: {facts}what the rules of steps:embedded find in the response, which is "
-        "biased to them."
-    ]
+    biased = "what the rules of steps:embedded find in the response, which is biased to them"
+    notes = [f"Verifier: {verifier}. Facts to be covered: {facts}{biased}."]
     counts = {
         "have no place in their response, and went to the sentence with most of their words": "unplaced",
         "were not judged; a sentence that its decomposer failed on is among them as it stands": "unchecked",
@@ -189,9 +187,8 @@ def _sheets(
     if marks:
         sheets.append(desiderata(plain, marks, [f"{len(failed):,} sentences are unmarked."] if failed else []))
     if len(marks) == 2:
-        sheet = judge_and_people(
-            items_of(plain), marks["judge"], marks["people"], ["The judge against people's majority."]
-        )
+        about = ["The judge against people's majority."]
+        sheet = judge_and_people(items_of(plain), marks["judge"], marks["people"], about)
         sheets += [sheet] if sheet is not None else []
     return sheets
 
@@ -203,17 +200,9 @@ def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]]
         for sentence, measured in zip(run.run.sentences, run.sentences, strict=True):
             own_marks = {who: asdict(own[sentence.id]) for who, own in marks.items() if sentence.id in own}
             why = {"unmarked": failed[sentence.id]} if sentence.id in failed else {}
-            place = {
-                "conversation": sentence.turn[0],
-                "turn": sentence.turn[1],
-                "place": sentence.place,
-                "id": sentence.id,
-            }
-            made = {
-                "question": sentence.made.question,
-                "sentence": sentence.made.sentence,
-                "claims": sentence.made.claims,
-            }
+            talk, turn = sentence.turn
+            place = {"conversation": talk, "turn": turn, "place": sentence.place, "id": sentence.id}
+            made = {name: getattr(sentence.made, name) for name in ("question", "sentence", "claims")}
             line = {"run": run.run.name, **place, **made, **asdict(measured), **own_marks, **why}
             lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)

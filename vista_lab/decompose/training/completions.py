@@ -64,9 +64,7 @@ class SentenceRow(BaseModel):
     context: str = ""
     label: Annotated[bool | None, BeforeValidator(lambda given: None if given is None else _label(given))] = None
     """The sentence's: SUPPORTED or not."""
-    evidence: Annotated[
-        tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
-    ] = ()
+    evidence: Annotated[tuple[str, ...], BeforeValidator(lambda one: [one] if isinstance(one, str) else one)] = ()
     id: str | None = None
     conversation: str | None = None
     """Sentences of one conversation or topic are trained on, or held out, together."""
@@ -233,12 +231,8 @@ async def _verifier_rewards(row: CompletionRow, claims: Sequence[str], how: Scor
     probabilities = await asyncio.to_thread(best_support, how.verifier, claims, pieces)
     dense = dense_reward(probabilities, row.label)
     sparse = None if how.threshold is None else sparse_reward(probabilities, row.label, how.threshold)
-    return {
-        "probabilities": tuple(probabilities),
-        "dense": dense,
-        "sparse": sparse,
-        "verifier": dense if how.reward == "dense" else sparse,
-    }
+    reward = dense if how.reward == "dense" else sparse
+    return {"probabilities": tuple(probabilities), "dense": dense, "sparse": sparse, "verifier": reward}
 
 
 async def _checklist_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:

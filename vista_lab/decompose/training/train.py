@@ -118,10 +118,9 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     """
     require_libraries(job.recipe)
     recipe, parts = job.recipe, job.parts
-    log(
-        f"{job.stage}: {len(parts.train):,} sentences to train on, {len(parts.held_out):,} held out; recipe {recipe.name}"
-        + (f"; exemplars of {parts.teacher}" if parts.teacher else "")
-    )
+    taught = f"; exemplars of {parts.teacher}" if parts.teacher else ""
+    counts = f"{len(parts.train):,} sentences to train on, {len(parts.held_out):,} held out"
+    log(f"{job.stage}: {counts}; recipe {recipe.name}{taught}")
     log(f"loading torch, trl and {recipe.base}")
     from vista_lab.decompose.training.policy import Policy, check_devices
 
@@ -134,9 +133,8 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
         training = training.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
         _write(job.out / TRAINING, training)
     trained = run.train()
-    training = training.model_copy(
-        update={"after": run.figures(trained, job.out / AFTER), "finished": datetime.now(UTC)}
-    )
+    after = run.figures(trained, job.out / AFTER)
+    training = training.model_copy(update={"after": after, "finished": datetime.now(UTC)})
     trained.save(job.out)
     write_whole(job.out / CARD, card(training))
     _write(job.out / TRAINING, training)
@@ -226,10 +224,9 @@ class _Run:
             told=lambda done: self._log(f"answered {done:,} of {len(prompts):,}"),
         )
         self._log(f"scoring {len(prompts):,} answers by {', '.join(self._job.how.terms)}")
-        completions = [
-            CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
-            for (row, _), answer in zip(prompts, answers, strict=True)
-        ]
+        given = zip((row for row, _ in prompts), answers, strict=True)
+        named = ((row.model_dump(), answer, row.id or row.sentence) for row, answer in given)
+        completions = [CompletionRow(**row, completion=answer, group=name) for row, answer, name in named]
         scored = self._rollouts.score(completions)
         write_whole(kept, as_lines(scored))
         return _means(scored, self._job.how.terms)
@@ -262,20 +259,15 @@ def exemplar_chats(rows: Sequence[Any], fitting: Fitting, length: Callable[[str]
 
 def sentence_chats(rows: Sequence[Any], fitting: Fitting) -> list[dict[str, Any]]:
     """Prompt of each sentence that fits, with the columns that its rewards are made of."""
-    return [
-        {"prompt": chat, **{name: getattr(row, name) for name in FIELDS}}
-        for row in rows
-        if (chat := fitting.chat(input_of(row))) is not None
-    ]
+    chats = ((row, fitting.chat(input_of(row))) for row in rows)
+    known = ((row, chat) for row, chat in chats if chat is not None)
+    return [{"prompt": chat, **{name: getattr(row, name) for name in FIELDS}} for row, chat in known]
 
 
 def card(made: Training) -> str:
     """The card of a trained decomposer, in Markdown."""
-    how = (
-        f"exemplars of {made.data.teacher or 'a teacher'}"
-        if made.part == "sft"
-        else "the rewards of a verifier and a checklist"
-    )
+    teacher = f"exemplars of {made.data.teacher or 'a teacher'}"
+    how = teacher if made.part == "sft" else "the rewards of a verifier and a checklist"
     return "\n".join(
         [
             f"# A decomposer trained on {made.data.name}",

@@ -157,13 +157,8 @@ def run(
         assistants = [_assistant(one, max_cost, at_once, max_tokens) for one in model]
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in settings])
-        noise, noisy = _noise(
-            question_set,
-            [one.name for one in assistants],
-            settings,
-            baseline,
-            Errors(out, errors, reviewed, judge, max_cost),
-        )
+        names, made = [one.name for one in assistants], Errors(out, errors, reviewed, judge, max_cost)
+        noise, noisy = _noise(question_set, names, settings, baseline, made)
         finder, retrieval = _finder(settings, question_set, corpus, embedder, reranker, max_cost)
         dialogues = Dialogues(
             question_set,
@@ -259,9 +254,7 @@ def _noise(
         raise ConfigError("noise needs --baseline RUN: a judged run of the same set and models, in single and multi")
     known = {cohort.model: mastered_items(cohort) for cohort in _single_cohorts(baseline, questions)}
     if lacking := [model for model in models if model not in known]:
-        raise ConfigError(
-            f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
-        )
+        raise ConfigError(f"{baseline} has not judged {lacking[0]} in setting single, but {', '.join(known) or 'none'}")
     histories = {model: read_history(baseline, model) for model in models}
     turns = [own_turns(model, questions.items, known[model], histories[model]) for model in models]
     wrong = _wrong_answers(turns, errors)
@@ -287,13 +280,10 @@ def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
 
     if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
         raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
-    cohorts = [
-        cohort for cohort in read_cohorts(folder, questions, token_counter("words")) if cohort.setting == "single"
-    ]
+    every = read_cohorts(folder, questions, token_counter("words"))
+    cohorts = [cohort for cohort in every if cohort.setting == "single"]
     if len(judges := {(cohort.decomposer, cohort.judge) for cohort in cohorts}) > 1:
-        raise ConfigError(
-            f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
-        )
+        raise ConfigError(f"--baseline {folder} was judged in {len(judges)} ways; give one of one decomposer and judge")
     return cohorts
 
 
@@ -339,9 +329,7 @@ def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[Wro
     if consensus is None:
         return errors
     rows = [{"id": error.id, "premise": error.premise, "claim": error.claim} for error in errors]
-    return apply_reviews(
-        errors, {pair.id: pair.majority == "contradiction" for pair in read_consensus(consensus, rows)}
-    )
+    return apply_reviews(errors, {one.id: one.majority == "contradiction" for one in read_consensus(consensus, rows)})
 
 
 def _finder(
@@ -476,9 +464,7 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
 def _summary(held: DialogueCounts, out: Path) -> str:
     from vista_lab.dialogues.asking import UNREACHED
 
-    lines = [
-        f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
-    ]
+    lines = [f"{held.whole:,} of {held.dialogues:,} dialogues have a last answer: {held.answered:,} answers, in {out}"]
     for reason, count in sorted(held.reasons.items()):
         lines.append(f"  {count:>6,}  " + (UNREACHED if reason == UNREACHED else f"{UNREACHED}: {reason}"))
     return "\n".join(lines)

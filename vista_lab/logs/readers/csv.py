@@ -81,10 +81,9 @@ class Columns:
         for part in told.split(","):
             key, sign, column = (piece.strip() for piece in part.partition("="))
             if not sign or not column or key not in USUAL or key in names:
-                raise ConfigError(
-                    f"--columns has {part.strip()!r}; give what=column pairs, each once, of {', '.join(USUAL)}: for example "
-                    "conversation=thread,role=speaker,content=text"
-                )
+                pairs = f"what=column pairs, each once, of {', '.join(USUAL)}"
+                example = "conversation=thread,role=speaker,content=text"
+                raise ConfigError(f"--columns has {part.strip()!r}; give {pairs}: for example {example}")
             names[key] = column
         column, _, told = names.get("label", "").rpartition(":")
         if column and told in YES:
@@ -209,10 +208,8 @@ def read(
             yield _conversation(name, rows, source)
         elif rows:
             # Without the unreadable turn or document, answers would be checked against too little.
-            yield BrokenEntry(
-                f"{source} conversation {name}",
-                f"is not judged, as its {spoiled[name]} cannot be read; mend that first",
-            )
+            why = f"is not judged, as its {spoiled[name]} cannot be read; mend that first"
+            yield BrokenEntry(f"{source} conversation {name}", why)
 
 
 def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:

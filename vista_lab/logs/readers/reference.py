@@ -67,12 +67,9 @@ def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     if role not in tuple(Role):
         raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
     claims = turn.get("human_claims", turn.get("claims"))
-    return Turn(
-        role=Role(role),
-        text=turn["utterance"],
-        documents=_documents(index, turn.get("retrieved_document")),
-        claims=None if claims is None else _claims(index, claims, labels),
-    )
+    documents = _documents(index, turn.get("retrieved_document"))
+    own = None if claims is None else _claims(index, claims, labels)
+    return Turn(role=Role(role), text=turn["utterance"], documents=documents, claims=own)
 
 
 def _documents(index: int, raw: object) -> tuple[Document, ...]:

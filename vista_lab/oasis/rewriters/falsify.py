@@ -53,9 +53,8 @@ def falsify_one_fact(answer: str, passages: Sequence[str], seed: int) -> str | N
 def other_value(sentence: str, told: str, rng: Random) -> str | None:
     """Replaces a number, amount, date or time found in the passages."""
     known = (v for v in numeric_values(sentence) if v.kind in EDITABLE and occurrences(told, v.text))
-    candidates = [
-        v for v in known if not _HEDGED.search(sentence[: v.start]) and not loosely_held(sentence[: v.start], v.kind)
-    ]
+    before = [(v, sentence[: v.start]) for v in known]
+    candidates = [v for v, text in before if not _HEDGED.search(text) and not loosely_held(text, v.kind)]
     for own in rng.sample(candidates, len(candidates)):
         others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]
         new = rng.choice(others).text if others and rng.random() < 0.6 else another(own, rng)

@@ -34,9 +34,8 @@ def verb_at(text: str) -> int | None:
     for i, token in enumerate(words):
         finite = token.lower in BE | MODALS | _HAVE or token.tag in {"VBD", "VBZ", "VBP"}
         if i and finite and token.text.islower():
-            sure = (
-                plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not may_be_participle(words, i)
-            )
+            quoted = token.text.startswith(("'", "’"))
+            sure = plain_subject(words[:i]) and not quoted and not may_be_participle(words, i)
             return i if sure else None
         joins = token.lower in {"of", "'s", "the", "and", "(", ")", "."} or (token.tag == "IN" and i)
         if not (token.tag in _NP or finite or joins):

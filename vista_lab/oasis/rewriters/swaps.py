@@ -7,12 +7,7 @@ from __future__ import annotations
 
 import re
 
-from vista_lab.oasis.rewriters.values import (
-    NUMERIC,
-    Value,
-    like_numbers,
-    magnitude,
-)
+from vista_lab.oasis.rewriters.values import NUMERIC, Value, like_numbers, magnitude
 
 _DATED = {"year", "date", "day", "month_year", "month", "time", "weekday"}
 

@@ -109,6 +109,4 @@ def source_of(name: str) -> PassageWindow:
 def windows_of(documents: Path, sentences: int = 5) -> dict[PassageWindow, str]:
     """All windows of a folder's documents: a search corpus as large as in use."""
     corpus = survey(documents, Cut(sentences=sentences, per_document=0))
-    return {
-        source_of(window.id): window.text for document, _ in corpus.read() for window in windows(document, corpus.cut)
-    }
+    return {source_of(one.id): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}

@@ -32,12 +32,8 @@ KEPT = "eval_balanced_accuracy"
 
 def as_pair(row: VerifierRow) -> dict[str, object]:
     """A row as `vista_lab.training.train` reads pairs."""
-    return {
-        "premise": row.passage,
-        "hypothesis": row.claim,
-        "allowed": [LABELS.index(row.label)],
-        "twin": f"oasis-{row.twin}" if row.twin else "",
-    }
+    label, twin = [LABELS.index(row.label)], f"oasis-{row.twin}" if row.twin else ""
+    return {"premise": row.passage, "hypothesis": row.claim, "allowed": label, "twin": twin}
 
 
 def balanced_accuracy(gold: Sequence[int], predicted: Sequence[int]) -> float:
@@ -56,11 +52,7 @@ def predict(verifier: GuardVerifier, rows: Sequence[VerifierRow], block: int = 6
 
 
 def train_shipped(
-    split: Split[VerifierRow],
-    recipe: ShippedRecipe,
-    out: Path,
-    log: Callable[[str], None],
-    replay: Path | None = None,
+    split: Split[VerifierRow], recipe: ShippedRecipe, out: Path, log: Callable[[str], None], replay: Path | None = None
 ) -> None:
     """Trains the shipped verifier on a CPU, and writes the folder that `verifier=` loads.
 
