@@ -14,7 +14,7 @@ import typer
 from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.tables import tell_written
+from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,10 +34,7 @@ Kind = Literal["xlsx", "tsv"]
 annotations_app = command_group("annotations", "Make annotation sheets, and batches for the dashboard.")
 
 StudyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--study", metavar="FOLDER", help="Folder that annotations export wrote.  [default: the first sheet's folder]"
-    ),
+    Path | None, typer.Option("--study", metavar="FOLDER", help="Of annotations export.  [default: the sheets' folder]")
 ]
 
 
@@ -51,20 +48,12 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.")],
-    annotators: Annotated[
-        str, typer.Option(metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet.")
-    ],
+    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Annotators: ada,ben,cleo. Each gets a sheet.")],
     form: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE", help="What annotators mark: vista, desiderata, or a form's .yaml or .toml file."
-        ),
+        str, typer.Option(metavar="NAME|FILE", help="Form: vista, desiderata, or a .yaml or .toml file of yours.")
     ] = "vista",
     sheets: Annotated[
-        Kind,
-        typer.Option(
-            "--sheets", help="Excel and LibreOffice open xlsx (needs the extra evaluation); tsv is plain text."
-        ),
+        Kind, typer.Option("--sheets", help="xlsx (Excel, LibreOffice) needs the extra evaluation; tsv is text.")
     ] = "xlsx",
     run: Annotated[
         list[Path] | None,
@@ -94,12 +83,8 @@ def export(
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")
-    ] = "auto",
-    columns: Annotated[
-        str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
-    ] = None,
+    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="Of a log; auto detects it.")] = "auto",
+    columns: Annotated[str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log.")] = None,
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
 
@@ -263,18 +248,12 @@ WORDS = {"cosine": "they read the same, or the cosine of their embeddings is abo
 
 
 def agree(
-    sheets: Annotated[
-        list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
-    ] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of sheets: a batch of the dashboard's database.")
-    ] = None,
+    sheets: Annotated[list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets by annotator.")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="NAME", help="A batch of the dashboard, not sheets.")] = None,
     match: Annotated[
         How, typer.Option(help="When two claims are the same: similar in meaning, as in the paper, or equal in text.")
     ] = "cosine",
-    settled: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
-    ] = None,
+    settled: Annotated[Path | None, typer.Option(metavar="FILE", help="An earlier discuss sheet, filled in.")] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option("--run", metavar="RUN", help="Folders of vista-guard eval, for Figure 2; may be repeated."),
@@ -289,10 +268,7 @@ def agree(
             help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
         ),
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html; several need --out."),
-    ] = "md",
+    formats: FormatsOption = "md",
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
     ] = False,
@@ -527,12 +503,8 @@ def _remind(results: Results | FormResults, out: Path | None, queue: Path | None
 
 
 def export_decided(
-    out: Annotated[
-        Path, typer.Argument(metavar="REPORTS", help="File to write reports to; an existing file is replaced.")
-    ],
-    labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="File to write people's labels to; an existing file is replaced.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="File for reports; an existing one is replaced.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="File for labels; an existing one is replaced.")],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),

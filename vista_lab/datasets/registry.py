@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from vista_lab.datasets.sets import factscore
 from vista_lab.logs.source import Task
 from vista_lab.registry import additions, load
 
-SETS, SETS_PACKAGE = Path(__file__).with_name("sets"), "vista_lab.datasets.sets"
+SETS = "vista_lab.datasets.sets"
+"""Package of the data sets of no task."""
 
 SEED = 13
 """Of the rows that are drawn for Tables 5, 20 and 21; the seed is ours."""
@@ -35,7 +37,7 @@ def all_datasets() -> Mapping[str, DataSet]:
         >>> all_datasets()["fade"].task.value
         'unverifiable'
     """
-    every = (*_described(), *published_sets(), *_of_tasks())
+    every = (*_described(), *published_sets())
     return {dataset.name: dataset for dataset in sorted(every, key=lambda dataset: dataset.name)}
 
 
@@ -65,39 +67,34 @@ def find(name: str) -> DataSet:
     raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
 
 
-def _of_tasks() -> Iterator[DataSet]:
-    for task in additions():
-        for reference in task.data_sets:
-            yield from load(reference)()
-
-
 def _described() -> Iterator[DataSet]:
-    """The data sets of `sets/sets.toml`."""
-    described = tomllib.loads((SETS / "sets.toml").read_text(encoding="utf-8"))
-    words = described.pop("words")
-    for shared in described.values():
-        for own in shared.pop("sets"):
-            yield _data_set({**words, **shared, **own})
+    """The data sets of the files `sets.toml`, this room's and the tasks'."""
+    for package in (SETS, *(task.data_sets for task in additions() if task.data_sets)):
+        described = tomllib.loads(files(package).joinpath("sets.toml").read_text(encoding="utf-8"))
+        words = described.pop("words", {})
+        for shared in described.values():
+            for own in shared.pop("sets"):
+                yield _data_set({**words, **shared, **own}, package)
 
 
-def _data_set(given: Mapping[str, Any]) -> DataSet:
+def _data_set(given: Mapping[str, Any], package: str) -> DataSet:
     def filled(text: str) -> str:
         while "{" in text:
             text = text.format_map(given)
         return text
 
-    fields: dict[str, Any] = {name: given.get(name, False) for name in ("test", "retrieves")}
+    fields: dict[str, Any] = {name: given[name] for name in ("test", "retrieves", "answered_by") if name in given}
     fields |= {name: filled(given[name]) for name in ("name", "title", "source", "licence", "split", "sample")}
-    files, task = tuple(map(filled, given["files"])), Task(given.get("task", Task.UNVERIFIABLE))
+    names, task = tuple(map(filled, given["files"])), Task(given.get("task", Task.UNVERIFIABLE))
     origins = {filled(name): filled(place) for name, place in given.get("origins", {}).items()}
-    origins = {name: place for name, place in origins.items() if name in files}
-    return DataSet(**fields, files=files, task=task, origins=origins, read=_reader(given))
+    origins = {name: place for name, place in origins.items() if name in names}
+    return DataSet(**fields, files=names, task=task, origins=origins, read=_reader(given, package))
 
 
-def _reader(given: Mapping[str, Any]) -> Callable[[Sequence[Path]], Iterator[Entry]]:
+def _reader(given: Mapping[str, Any], package: str) -> Callable[[Sequence[Path]], Iterator[Entry]]:
     if "atomicity" in given:
         return factscore.reader(given["split"], given["atomicity"])
-    read: Callable[[Sequence[Path]], Iterator[Entry]] = load(f"{SETS_PACKAGE}.{given['read']}")
+    read: Callable[[Sequence[Path]], Iterator[Entry]] = load(f"{package}.{given['read']}")
     return sample_balanced(read, given["draw"], SEED) if "draw" in given else read
 
 

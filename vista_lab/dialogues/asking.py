@@ -26,31 +26,8 @@ from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Document, Passage, TurnReport
-from vista_lab.dialogues.prompting import (
-    concatenate,
-    cut,
-    refine_request,
-    refining_history,
-    review_request,
-    simple,
-    talk_of,
-    with_context,
-    with_passages,
-)
+from vista_lab.dialogues import prompting, records
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet, unrelated
-from vista_lab.dialogues.records import (
-    ANSWER_LINES,
-    ANSWERS,
-    CUT_OFF,
-    JUDGEMENTS,
-    NOISE,
-    STATEMENTS,
-    AnswerLine,
-    DialogueManifest,
-    last_answer,
-    latest,
-    read_dialogues,
-)
 from vista_lab.dialogues.retrieving import PassageFinder, documents_of
 from vista_lab.dialogues.settings import ORACLE, DialogueSetting
 from vista_lab.dialogues.tokens import WORDS, TokenCounter, token_counter
@@ -60,7 +37,7 @@ from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
 """The guards' reports, for replay and the dashboard."""
-FILES = MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE
+FILES = MANIFEST, records.ANSWERS, records.STATEMENTS, records.JUDGEMENTS, REPORTS, records.NOISE
 """Files of a run of dialogues."""
 UNREACHED = "no answer"
 """The failure of a turn that no endpoint answered, before its error."""
@@ -254,9 +231,9 @@ class Dialogues:
     cut: str = "drop"
     counter: TokenCounter = field(default_factory=lambda: token_counter(WORDS))
 
-    def manifest(self, guarded_by: str = "") -> DialogueManifest:
+    def manifest(self, guarded_by: str = "") -> records.DialogueManifest:
         """The manifest of the run."""
-        return DialogueManifest(
+        return records.DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
             questions_sha256=self.questions.sha256,
@@ -366,9 +343,9 @@ async def ask(
     guards = {name: Guard.from_settings(policy=name, store="memory") for name in sorted(policies)}
     judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
-    with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
+    with closing(LineFile.open(out / records.ANSWERS, records.ANSWER_LINES, manifest)) as lines:
         room = _Room(dialogues, lines, guards, finder or PassageFinder(OnnxEmbedder()), out / REPORTS)
-        unfinished = [job for job in jobs if last_answer(_latest_lines(lines, job)) is None]
+        unfinished = [job for job in jobs if records.last_answer(_latest_lines(lines, job)) is None]
         told(len(jobs) - len(unfinished))
         try:
             work = await work_through(unfinished, room.hold, at_once=at_once, stop=stop, noun="dialogues", told=told)
@@ -408,8 +385,8 @@ def check(dialogues: Dialogues) -> None:
             raise ConfigError(f"setting {setting.name!r} guards turns at which nothing is retrieved; {how}")
 
 
-def _latest_lines(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
-    return latest(lines.of_group("\n".join(job.key)))
+def _latest_lines(lines: LineFile[records.AnswerLine], job: DialogueJob) -> dict[int, records.AnswerLine]:
+    return records.latest(lines.of_group("\n".join(job.key)))
 
 
 @dataclass(frozen=True)
@@ -417,7 +394,7 @@ class _Room:
     """Holds dialogues, with shared files and guards."""
 
     dialogues: Dialogues
-    lines: LineFile[AnswerLine]
+    lines: LineFile[records.AnswerLine]
     guards: Mapping[str, Guard]
     retriever: PassageFinder
     reports: Path
@@ -449,7 +426,7 @@ class _Room:
             evidence += [Document(id=_passage_name(passage), text=passage.text) for passage in prompt.passages]
             line = known.get(turn)
             if line is None or line.answer is None:
-                base = AnswerLine(
+                base = records.AnswerLine(
                     model=job.assistant.name,
                     setting=setting.name,
                     sample=job.item.id,
@@ -478,28 +455,28 @@ class _Room:
         *history, question = messages
         passages: Sequence[Passage] = ()
         if setting.retrieves(last=last):
-            query = question.content if setting.rag in ("base", "rounds") else talk_of(messages)
+            query = question.content if setting.rag in ("base", "rounds") else prompting.talk_of(messages)
             passages = await self.retriever.find(job.item, query)
-        prompt = with_passages(question.content, [passage.text for passage in passages])
+        prompt = prompting.with_passages(question.content, [passage.text for passage in passages])
         shown = [*history, Message("user", prompt)]
         if last and setting.budget is not None:
-            shown = cut(shown, setting.budget, self.dialogues.counter.count)
+            shown = prompting.cut(shown, setting.budget, self.dialogues.counter.count)
             texts = [message.content for message in shown[:-1] if message.role != "system"]
             left = len(texts), sum(map(self.dialogues.counter.count, texts))
         if last and setting.concat:
-            shown = concatenate(shown)
+            shown = prompting.concatenate(shown)
         if last and setting.mitigate == "simple":
-            shown = simple(shown)
+            shown = prompting.simple(shown)
         return _Prompt(shown, prompt if setting.rag == "last@code" else question.content, passages, left)
 
     async def _answer(
         self,
         job: DialogueJob,
-        base: AnswerLine,
+        base: records.AnswerLine,
         messages: Sequence[Message],
         guard: Guard | None,
         evidence: Sequence[Document],
-    ) -> AnswerLine:
+    ) -> records.AnswerLine:
         started = time.monotonic()
         how = job.setting.mitigate if base.is_last else None
         if guard is None:
@@ -543,19 +520,19 @@ class _Room:
     async def _respond(self, job: DialogueJob, messages: Sequence[Message], how: str | None) -> AssistantReply:
         """The assistant's answer, with the requests of a mitigation before and after it."""
         if how in ("summarize", "select"):
-            context = await self._ask(job, refining_history(messages, how))
+            context = await self._ask(job, prompting.refining_history(messages, how))
             if context.failure is not None:
                 return context
-            answer = await self._ask(job, with_context(messages, without_thoughts(context.text)[0]))
+            answer = await self._ask(job, prompting.with_context(messages, without_thoughts(context.text)[0]))
             return replace(answer, calls=answer.calls + context.calls)
         answer = await self._ask(job, messages)
         if how != "self-refine" or answer.failure is not None:
             return answer
         first = without_thoughts(answer.text)[0]
-        review = await self._ask(job, review_request(messages, first))
+        review = await self._ask(job, prompting.review_request(messages, first))
         if review.failure is not None:
             return review
-        again = await self._ask(job, refine_request(messages, first, without_thoughts(review.text)[0]))
+        again = await self._ask(job, prompting.refine_request(messages, first, without_thoughts(review.text)[0]))
         return replace(again, calls=answer.calls + review.calls + again.calls)
 
     async def _ask(self, job: DialogueJob, messages: Sequence[Message]) -> AssistantReply:
@@ -566,7 +543,7 @@ class _Room:
         except JudgeError as exc:
             return AssistantReply("", failure=f"{UNREACHED}: {exc}")
         dropped = reply.finish == "length" and self.dialogues.cut == "drop"
-        return replace(reply, failure=CUT_OFF) if dropped else reply
+        return replace(reply, failure=records.CUT_OFF) if dropped else reply
 
 
 class _Prompt(NamedTuple):
@@ -599,9 +576,9 @@ class _Unanswered(Exception):
 
 def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> DialogueCounts:
     held = DialogueCounts(len(jobs), work=work)
-    dialogues = read_dialogues(out)
+    dialogues = records.read_dialogues(out)
     for turns in (dialogues.get(job.key, {}) for job in jobs):
         held.answered += sum(line.answer is not None for line in turns.values())
-        held.whole += last_answer(turns) is not None
+        held.whole += records.last_answer(turns) is not None
         held.reasons.update(one.failure.partition(":")[0] for one in turns.values() if one.failure is not None)
     return held

@@ -27,25 +27,10 @@ from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
 from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
+from vista_lab.dialogues import records
 from vista_lab.dialogues.abstaining import statements_of
 from vista_lab.dialogues.asking import without_thoughts
 from vista_lab.dialogues.questions import QuestionItem
-from vista_lab.dialogues.records import (
-    JUDGEMENT_LINES,
-    JUDGEMENTS,
-    STATEMENTS,
-    STATEMENTS_LINES,
-    AnswerLine,
-    Direction,
-    JudgementLine,
-    PairSample,
-    StatementsLine,
-    group_of,
-    last_answer,
-    read_dialogue_manifest,
-    read_dialogues,
-    read_lines,
-)
 from vista_lab.runs.asking import messages_of, prompt_file, tagged
 from vista_lab.runs.workers import WorkDone, work_through
 
@@ -68,7 +53,7 @@ class PairVerdict(NamedTuple):
     contradicts: bool | None
     support: float | None = None
     failure: str | None = None
-    samples: tuple[PairSample, ...] = ()
+    samples: tuple[records.PairSample, ...] = ()
 
 
 class PairJudge(Protocol):
@@ -161,7 +146,7 @@ class ModelPairs:
         return [await self._pair(premise, claim) for claim in claims]
 
     async def _pair(self, premise: str, claim: str) -> PairVerdict:
-        samples: list[PairSample] = []
+        samples: list[records.PairSample] = []
         try:
             entails = await self._ask("entails", premise, claim, samples)
             contradicts = await self._ask("contradicts", premise, claim, samples)
@@ -171,7 +156,7 @@ class ModelPairs:
         failure = f"no majority: {', '.join(undecided)}" if undecided else None
         return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
 
-    async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
+    async def _ask(self, question: str, premise: str, claim: str, samples: list[records.PairSample]) -> bool | None:
         """One greedy answer; if it is unreadable, the majority of more samples. None: a tie, or all are unreadable."""
         slots = {"premise": tagged("premise", premise), "claim": tagged("claim", claim)}
         messages = messages_of(self._files[question], slots)
@@ -180,7 +165,7 @@ class ModelPairs:
             sampling = {} if sample == 0 else SAMPLING
             reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
             value = read_verdict(reply.text) if reply.finish == "stop" else None
-            samples.append(PairSample(question, reply.text, value))
+            samples.append(records.PairSample(question, reply.text, value))
             if value is not None and sample == 0:
                 return value
             votes += [] if value is None else [value]
@@ -302,22 +287,22 @@ async def judge_dialogues(
     answers = list(scored_answers(folder))
     if missing := [one.sample for one in answers if one.sample not in known]:
         raise InputError(f"{folder} has an answer to {missing[0]}, which the questions lack; give the run's own set")
-    manifest = read_dialogue_manifest(folder)
+    manifest = records.read_dialogue_manifest(folder)
     with (
-        closing(LineFile.open(folder / STATEMENTS, STATEMENTS_LINES, manifest)) as statements,
-        closing(LineFile.open(folder / JUDGEMENTS, JUDGEMENT_LINES, manifest)) as judgements,
+        closing(LineFile.open(folder / records.STATEMENTS, records.STATEMENTS_LINES, manifest)) as statements,
+        closing(LineFile.open(folder / records.JUDGEMENTS, records.JUDGEMENT_LINES, manifest)) as judgements,
     ):
         room = _Room(known, decomposer, judge, statements, judgements)
         work = await work_through(answers, room.judge_answer, at_once=at_once, stop=stop, noun="answers", told=told)
     return _count(folder, answers, room, work)
 
 
-def scored_answers(folder: Path) -> Iterator[AnswerLine]:
+def scored_answers(folder: Path) -> Iterator[records.AnswerLine]:
     """The last answer of each dialogue that has one.
 
     Raises InputError if the run has no answers; ConfigError if a line is malformed; names it.
     """
-    yield from filter(None, map(last_answer, read_dialogues(folder).values()))
+    yield from filter(None, map(records.last_answer, records.read_dialogues(folder).values()))
 
 
 @dataclass(frozen=True)
@@ -327,10 +312,10 @@ class _Room:
     items: dict[str, QuestionItem]
     decomposer: Decomposer
     judge: PairJudge
-    statements: LineFile[StatementsLine]
-    judgements: LineFile[JudgementLine]
+    statements: LineFile[records.StatementsLine]
+    judgements: LineFile[records.JudgementLine]
 
-    async def judge_answer(self, answer: AnswerLine) -> None:
+    async def judge_answer(self, answer: records.AnswerLine) -> None:
         """Does the remaining decomposing and judging of an answer."""
         item = self.items[answer.sample]
         statements_line = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
@@ -347,12 +332,12 @@ class _Room:
 
     async def _judge_direction(
         self,
-        direction: Direction,
+        direction: records.Direction,
         claims: Mapping[int, str],
         premise: str,
-        answer: AnswerLine,
-        done: set[tuple[Direction, int]],
-        attempts: Counter[tuple[Direction, int]],
+        answer: records.AnswerLine,
+        done: set[tuple[records.Direction, int]],
+        attempts: Counter[tuple[records.Direction, int]],
     ) -> None:
         left = [index for index in claims if (direction, index) not in done]
         if not left:
@@ -361,11 +346,11 @@ class _Room:
             own = self.decomposer.info.name if direction == "statement" else ""
             place = {"attempt": attempts[direction, index], "direction": direction, "index": index, "decomposer": own}
             named = {**answer.name._asdict(), **place, "judge": self.judge.name}
-            self.judgements.append(JudgementLine(**named, **verdict._asdict()))
+            self.judgements.append(records.JudgementLine(**named, **verdict._asdict()))
 
-    async def _decompose(self, answer: AnswerLine) -> StatementsLine:
+    async def _decompose(self, answer: records.AnswerLine) -> records.StatementsLine:
         tries, name = len(self._tries(answer)), self.decomposer.info.name
-        base = StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
+        base = records.StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
         if not answer.said:
             return base  # all of it is the guard's message
         turn = Turn(role=Role.ASSISTANT, text=answer.said)
@@ -377,24 +362,24 @@ class _Room:
             return base.model_copy(update={"failure": str(exc)})
         return base.model_copy(update={"statements": tuple(claim.text for claim in claims)})
 
-    def _tries(self, answer: AnswerLine) -> list[StatementsLine]:
+    def _tries(self, answer: records.AnswerLine) -> list[records.StatementsLine]:
         name = self.decomposer.info.name
-        return [line for line in self.statements.of_group(group_of(answer)) if line.decomposer == name]
+        return [line for line in self.statements.of_group(records.group_of(answer)) if line.decomposer == name]
 
-    def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
-        own = self.judgements.of_group(group_of(answer))
+    def _judged(self, answer: records.AnswerLine) -> list[records.JudgementLine]:
+        own = self.judgements.of_group(records.group_of(answer))
         names = {"", self.decomposer.info.name}
         return [line for line in own if line.judge == self.judge.name and line.decomposer in names]
 
 
-def _count(folder: Path, answers: Sequence[AnswerLine], room: _Room, work: WorkDone) -> JudgedDialogues:
+def _count(folder: Path, answers: Sequence[records.AnswerLine], room: _Room, work: WorkDone) -> JudgedDialogues:
     decomposer = room.decomposer.info.name
-    judgements = read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
+    judgements = records.read_lines(folder / records.JUDGEMENTS, records.JUDGEMENT_LINES)
     own = (line for line in judgements if line.judge == room.judge.name and line.decomposer in ("", decomposer))
     last = {(line.name, line.direction, line.index): line for line in own}
     unjudged = [line for line in last.values() if line.entails is None or line.contradicts is None]
     reasons = Counter((line.failure or "").partition(":")[0] for line in unjudged)
-    lists = read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+    lists = records.read_lines(folder / records.STATEMENTS, records.STATEMENTS_LINES)
     decomposed = {line.name for line in lists if line.decomposer == decomposer and line.failure is None}
     silent = sum(bool(room.items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
     reasons += Counter({"no statements": silent})

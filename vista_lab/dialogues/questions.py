@@ -19,11 +19,10 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Role, Turn
-from vista_lab.datasets.files import DataSet, Entry
+from vista_lab.datasets.files import Entry
 from vista_lab.datasets.opening import DataFolder
 from vista_lab.files import reading
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
-from vista_lab.logs.source import Task
 
 DOMAIN_TAG = "domain"
 """Listed among the domains of 265 items of the benchmark's file, but not a domain."""
@@ -240,19 +239,3 @@ def _oddities(item: QuestionItem) -> Iterator[str]:
         yield "a turn is repeated"
     if doubled := [fact for fact, count in Counter(item.facts).items() if count > 1]:
         yield f"a fact stands there twice: {doubled[0][:60]}"
-
-
-def data_sets() -> Iterator[DataSet]:
-    """The published sets, whose answers an assistant gives first."""
-    yield DataSet(
-        name="knowmt",
-        title="KnowMT-Bench",
-        source="the authors of KnowMT-Bench (under review, 2025)",
-        licence="not stated: evaluation only",
-        split="all",
-        task=Task.DELIVERS,
-        files=(PUBLISHED["knowmt"],),
-        read=question_entries,
-        answered_by="vista-guard knowmt run",
-        sample="the paper's 801 dialogues, questions alone: vista-guard knowmt run has an assistant answer them",
-    )

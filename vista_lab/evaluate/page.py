@@ -21,18 +21,7 @@ from vista_guard.dashboard.settings import Permission
 from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
-from vista_lab.evaluate.comparing import (
-    ClaimPair,
-    PairedRuns,
-    TurnChange,
-    calibration,
-    confusion,
-    in_order,
-    pair_claims,
-    paired_accuracy,
-    transitions,
-    turn_changes,
-)
+from vista_lab.evaluate import comparing
 from vista_lab.files import reading
 from vista_lab.metrics.intervals import Share
 from vista_lab.pages.parts import first_shown, pager, table_of_labels
@@ -70,7 +59,7 @@ def _causes(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> 
     return [name for name in differs if name not in told]
 
 
-def accuracy(found: PairedRuns | None) -> Node:
+def accuracy(found: comparing.PairedRuns | None) -> Node:
     """Agreement of each run with people, on the same claims."""
     heading = el("h2", "Who is right")
     if found is None:
@@ -108,7 +97,7 @@ def bins(found: Reliability) -> list[list[str | float]]:
     return [[f"{bucket.confidence:.2f}", round(bucket.accuracy, 3), bucket.n] for bucket in found.bins]
 
 
-def change(pair: ClaimPair) -> Node:
+def change(pair: comparing.ClaimPair) -> Node:
     """One claim that differs: both labels, a person's word, and both reasons on demand."""
     mark = None
     if pair.regressed:
@@ -145,7 +134,7 @@ def _because(name: str, outcome: Outcome | None) -> list[Node]:
     return nodes + [el("p", text, cls="small faint text") for text in quoted]
 
 
-def turns(changes: Sequence[TurnChange]) -> Node:
+def turns(changes: Sequence[comparing.TurnChange]) -> Node:
     """Turns that were decided on differently."""
     if not changes:
         return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
@@ -217,14 +206,14 @@ def _choose(side: str) -> None:
 
 
 def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
-    pairs = pair_claims(first, second, gold)
+    pairs = comparing.pair_claims(first, second, gold)
     caption = "Claims that both runs have, by their labels."
     top = el(
         "div",
         provenance(first, second, differences(first.manifest, second.manifest)),
-        accuracy(paired_accuracy(pairs)),
-        matrix(transitions(pairs), "From one to the other", caption, "first ↓  second →"),
-        turns(turn_changes(first, second, gold)),
+        accuracy(comparing.paired_accuracy(pairs)),
+        matrix(comparing.transitions(pairs), "From one to the other", caption, "first ↓  second →"),
+        turns(comparing.turn_changes(first, second, gold)),
         cls="lab",
     )
     draw(top, key="runs-top")
@@ -232,19 +221,19 @@ def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
     _changes(pairs)
 
 
-def _against_people(pairs: Sequence[ClaimPair]) -> None:
+def _against_people(pairs: Sequence[comparing.ClaimPair]) -> None:
     """Each run's labels and confidences beside people's word, where there is any."""
-    confusions = [confusion(pairs, second=second) for second in (False, True)]
+    confusions = [comparing.confusion(pairs, second=second) for second in (False, True)]
     if any(confusions):
         text = "Claims by the label that people gave, and that this run gave."
         both, groups = zip(SIDES, confusions, strict=True), "people ↓  judge →"
         sections = [matrix(counts, f"The {side} run against people", text, groups) for side, counts in both]
         draw(el("div", *sections, cls="lab"), key="runs-people")
-    diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
+    diagram([(side, comparing.calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
 
 
-def _changes(pairs: Sequence[ClaimPair]) -> None:
-    ordered = in_order(pairs)
+def _changes(pairs: Sequence[comparing.ClaimPair]) -> None:
+    ordered = comparing.in_order(pairs)
     start = first_shown(address.read("show"), SHOWN, len(ordered))
     part = ordered[start : start + SHOWN]
     worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)

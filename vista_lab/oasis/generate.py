@@ -221,7 +221,7 @@ async def make_set(
     options, prompts = getattr(generator, "options", {}), getattr(generator, "prompts", {})
     how = HowGenerated(generator.name, "none" if gates is None else gates.name, options, prompts)
     outcome = await generate(corpus, Making(generator, gates, at_once), out, how)
-    from vista_lab.oasis.card import write_card
+    from vista_lab.oasis.statistics import write_card
 
     write_card(out)
     return outcome

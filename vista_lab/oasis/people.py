@@ -28,10 +28,9 @@ from vista_lab.annotate.sheets import Faults, FilledSheet, Table, collect_sheets
 from vista_lab.annotate.study import Study, StudyData, StudySet, annotator_names, load
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.intervals import Share, share_interval
-from vista_lab.oasis.exports import ExportNote
+from vista_lab.oasis.exports import TASK_1, TASK_2, ExportNote, claim_log, text_log
 from vista_lab.oasis.records import GeneratedPair, Record, read_records
 from vista_lab.oasis.splits import SetPart, Splitting
-from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.runs.made import RECORDS, State
 from vista_lab.runs.plan import sample_names

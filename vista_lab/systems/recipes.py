@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vista_guard.assembly import MODELS, with_decomposer
 from vista_guard.errors import ConfigError
@@ -25,10 +25,6 @@ from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Sou
 from vista_lab.logs.source import Task
 from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder, open_evidence
 from vista_lab.systems.guarded import Around, GuardSystem
-
-if TYPE_CHECKING:
-    pass
-
 
 Sees = Literal["decompose", "verify", "categorize"]
 

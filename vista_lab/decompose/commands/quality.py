@@ -12,6 +12,7 @@ import typer
 from vista_guard.cli.common import FAILED, exit_codes
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, verifier_of
+from vista_lab.cli.tables import FormatsOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,14 +26,9 @@ KEPT, SENTENCES = "judged.jsonl", "sentences.jsonl"
 
 
 def quality(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders that vista-guard eval wrote, or folders of such.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of vista-guard eval, or folders of them.")],
     log: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="LOG", help="The log of the runs: questions, and people's claims as the facts to be covered."
-        ),
+        Path | None, typer.Option(metavar="LOG", help="The runs' log: questions, and people's claims as facts.")
     ] = None,
     judge: Annotated[
         str | None,
@@ -42,22 +38,15 @@ def quality(
         ),
     ] = None,
     people: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="People's marks: consensus.jsonl of vista-guard agree on the form desiderata."
-        ),
+        Path | None, typer.Option(metavar="FILE", help="People's marks: consensus.jsonl of agree on desiderata.")
     ] = None,
     items: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the sentences for people to mark, blind, the runs' methods mixed."),
     ] = None,
     verifier: VerifierOption = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences and the judge's answers.")
-    ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
-    ] = "md",
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences, answers.")] = None,
+    formats: FormatsOption = "md",
     max_cost: MaxCostOption = None,
 ) -> None:
     """Measure how well runs split responses into claims, on the sentences that all of them have.
@@ -169,8 +158,7 @@ def _sheets(
     *,
     has_log: bool,
 ) -> list[Sheet]:
-    from vista_lab.decompose.desiderata import items_of, judge_and_people
-    from vista_lab.decompose.quality_tables import desiderata, measures
+    from vista_lab.decompose.desiderata import desiderata, items_of, judge_and_people, measures
 
     facts = "people's claims in the log, else " if has_log else ""
     biased = "what the rules of steps:embedded find in the response, which is biased to them"

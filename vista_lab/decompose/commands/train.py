@@ -54,11 +54,7 @@ def train(
         ),
     ] = None,
     judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="grpo: scores the checklist: openai:MODEL, openai:MODEL@URL, langchain:PROVIDER:MODEL.",
-        ),
+        str | None, typer.Option(metavar="MODEL", help="grpo: checklist: openai:MODEL[@URL], langchain:PROVIDER:MODEL.")
     ] = None,
     verifier: VerifierOption = None,
     terms: Annotated[

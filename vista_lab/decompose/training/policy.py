@@ -13,14 +13,7 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_lab.decompose.training.inputs import Chat
 from vista_lab.decompose.training.recipes import GrpoRecipe, PolicyRecipe, SftRecipe
 from vista_lab.decompose.training.rollouts import Rollouts, collapse
-from vista_lab.training.trainers import (  # fmt: skip
-    checkpoints,
-    has_accelerator,
-    load_base_model,
-    run_trainer,
-    without_noise,
-    write_model,
-)
+from vista_lab.training import trainers
 
 LOG = "log.jsonl"
 """A line a step: each term of the reward, claims, and what tells of a collapse (DAD, Figure 2)."""
@@ -69,13 +62,15 @@ class Policy:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         def load(name: str) -> Policy:
-            dtype = torch.bfloat16 if has_accelerator() else torch.float32
+            dtype = torch.bfloat16 if trainers.has_accelerator() else torch.float32
             tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left")
             model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
-            return cls(model.to(torch.accelerator.current_accelerator()) if has_accelerator() else model, tokenizer)
+            return cls(
+                model.to(torch.accelerator.current_accelerator()) if trainers.has_accelerator() else model, tokenizer
+            )
 
-        with without_noise():
-            policy = load_base_model("decomposer", base, load)
+        with trainers.without_noise():
+            policy = trainers.load_base_model("decomposer", base, load)
         if not policy.tokenizer.chat_template:
             raise ConfigError(f"base {base} has no chat templatein its tokenizer. Take a chat model")
         if policy.tokenizer.pad_token is None:
@@ -134,8 +129,8 @@ class Policy:
 
     def save(self, out: Path) -> None:
         """Writes the model as a folder that a server loads; checkpoints are removed."""
-        with without_noise():
-            write_model(out, self.model, self.tokenizer)
+        with trainers.without_noise():
+            trainers.write_model(out, self.model, self.tokenizer)
 
 
 def _adapter(recipe: PolicyRecipe) -> Any:
@@ -151,9 +146,9 @@ def _adapter(recipe: PolicyRecipe) -> Any:
 
 def _arguments(recipe: PolicyRecipe, out: Path) -> dict[str, Any]:
     """Arguments of both trainers."""
-    gpu = has_accelerator()
+    gpu = trainers.has_accelerator()
     return {
-        "output_dir": str(checkpoints(out)),
+        "output_dir": str(trainers.checkpoints(out)),
         "per_device_train_batch_size": recipe.batch,
         "gradient_accumulation_steps": recipe.update // recipe.batch,
         "learning_rate": recipe.learning_rate,
@@ -195,7 +190,7 @@ def train_sft(
         completion_only_loss=True,
         packing=False,
     )
-    with without_noise():
+    with trainers.without_noise():
         trainer = sft_trainer(policy, rows, recipe, settings)
         _run(trainer, out, log, patience=0)
     return _merge(trainer, policy)
@@ -247,7 +242,7 @@ def train_grpo(
         loss_type="dr_grpo",
         scale_rewards="none",
     )
-    with without_noise():
+    with trainers.without_noise():
         trainer = GRPOTrainer(
             policy.model,
             reward_funcs=rollouts.functions,
@@ -272,7 +267,7 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
     keeper = _log_keeper(out / LOG, patience)
     trainer.add_callback(keeper)
     try:
-        run_trainer(trainer, out, log)
+        trainers.run_trainer(trainer, out, log)
     except JudgeError:
         if trainer.state.global_step:
             _set_randomness(keeper.random)

@@ -25,16 +25,7 @@ from vista_lab.decompose.training.inputs import Chat, Division, Fitting, input_o
 from vista_lab.decompose.training.recipes import PolicyRecipe, SftRecipe
 from vista_lab.decompose.training.rollouts import FIELDS, Rollouts
 from vista_lab.decompose.training.tiny import TINY, write_tiny_base
-from vista_lab.training.record import (
-    CARD,
-    TRAINING,
-    Training,
-    TrainingData,
-    claim_out,
-    figures_table,
-    read_training,
-    recipe_lines,
-)
+from vista_lab.training import record
 from vista_lab.training.rows import Stage
 from vista_lab.training.trainers import CHECKPOINTS
 
@@ -75,7 +66,7 @@ class DecomposerJob:
     def stage(self) -> Stage:
         return "sft" if isinstance(self.recipe, SftRecipe) else "grpo"
 
-    def training(self) -> Training:
+    def training(self) -> record.Training:
         """The record of this job, unfinished. Another verifier, judge, term or prompt makes it another job."""
         how, parts = self.how, self.parts
         rewards = {
@@ -86,11 +77,11 @@ class DecomposerJob:
             "judge": how.judge.name if how.judge else "none",
         }
         recipe = self.recipe.model_dump(exclude={"shape", "gpu", "verifier_gb"})
-        return Training(
+        return record.Training(
             made_by=f"vista-guard {vista_guard.__version__}",
             part=self.stage,
             recipe={**recipe, **(rewards if self.stage == "grpo" else {}), "prompt": self.prompt.fingerprint},
-            data=TrainingData(
+            data=record.TrainingData(
                 name=self.name,
                 sha256=parts.sha256,
                 train=len(parts.train),
@@ -107,7 +98,7 @@ def require_libraries(recipe: PolicyRecipe | None = None) -> None:
         require(f"the optimizer {recipe.optimizer}", "bitsandbytes", extra="rl")
 
 
-def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> Training:
+def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> record.Training:
     """Trains a decomposer and writes its folder. `log` is told of each part of the work before it begins.
 
     Raises:
@@ -128,16 +119,16 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     claim(job)
     policy = Policy.load(_base(job))
     run = _Run(job, policy, log)
-    training = read_training(job.out)
+    training = record.read_training(job.out)
     if not training.before:
         training = training.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
-        _write(job.out / TRAINING, training)
+        _write(job.out / record.TRAINING, training)
     trained = run.train()
     after = run.figures(trained, job.out / AFTER)
     training = training.model_copy(update={"after": after, "finished": datetime.now(UTC)})
     trained.save(job.out)
-    write_whole(job.out / CARD, card(training))
-    _write(job.out / TRAINING, training)
+    write_whole(job.out / record.CARD, card(training))
+    _write(job.out / record.TRAINING, training)
     return training
 
 
@@ -160,10 +151,10 @@ def claim(job: DecomposerJob) -> None:
 
     Raises ConfigError: it is finished, was begun in another way, or holds something else.
     """
-    claim_out(job.out, job.training())
+    record.claim_out(job.out, job.training())
 
 
-def _write(path: Path, training: Training) -> None:
+def _write(path: Path, training: record.Training) -> None:
     write_whole(path, training.model_dump_json(indent=2) + "\n")
 
 
@@ -264,7 +255,7 @@ def sentence_chats(rows: Sequence[Any], fitting: Fitting) -> list[dict[str, Any]
     return [{"prompt": chat, **{name: getattr(row, name) for name in FIELDS}} for row, chat in known]
 
 
-def card(made: Training) -> str:
+def card(made: record.Training) -> str:
     """The card of a trained decomposer, in Markdown."""
     teacher = f"exemplars of {made.data.teacher or 'a teacher'}"
     how = teacher if made.part == "sft" else "the rewards of a verifier and a checklist"
@@ -278,11 +269,11 @@ def card(made: Training) -> str:
             f"Trained on {made.data.train:,} sentences; measured on answers to sentences of other conversations, of which there "
             f"are {made.data.held_out:,}. sha256 of all: `{made.data.sha256}`. The prompt is `{made.recipe['prompt']}`.",
             "",
-            *figures_table(made, "held-out sentences"),
+            *record.figures_table(made, "held-out sentences"),
             "",
             "Rewards are not truth: before you rely on the model, measure its claims and verdicts on texts that people labelled.",
             "",
-            *recipe_lines(made),
+            *record.recipe_lines(made),
             "",
         ]
     )

@@ -42,16 +42,10 @@ def validate(
         typer.Option(metavar="FILE", help="consensus.jsonl of vista-guard agree, on the pairs that --out wrote."),
     ] = None,
     counts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The same, on the answers that --out wrote: SMAPE and omissions of the decomposer."
-        ),
+        Path | None, typer.Option(metavar="FILE", help="On --out's answers: SMAPE and omissions of the decomposer.")
     ] = None,
     naturalness: Annotated[
-        bool,
-        typer.Option(
-            "--naturalness", help="Have the model of --judge rate dialogues of a run on three rubrics, 1 to 5."
-        ),
+        bool, typer.Option("--naturalness", help="The model of --judge rates dialogues on three rubrics, 1 to 5.")
     ] = False,
     judge: Annotated[str, typer.Option(metavar="NAME", help="A judge, as for vista-guard knowmt judge.")] = "shipped",
     prompts: PromptsOption = None,

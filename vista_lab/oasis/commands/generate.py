@@ -47,9 +47,7 @@ def generate(
             help="openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL.  [default: no model, rules of English]",
         ),
     ] = None,
-    calls: Annotated[
-        CallsName, typer.Option(help="unified: one call a passage. stepwise: one call a step.")
-    ] = "unified",
+    calls: Annotated[CallsName, typer.Option(help="unified: a call a passage. stepwise: a call a step.")] = "unified",
     prompts: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Prompt files of your own: unified.txt, claims.txt, …")
     ] = None,
@@ -72,9 +70,7 @@ def generate(
     language: Annotated[str, typer.Option(help="Language of the documents; others are left out. Only en now.")] = "en",
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Draw N passages in all; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for passages and edits.")] = 0,
-    shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Part I of N, by document; oasis join puts the sets together.")
-    ] = "1/1",
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Part I of N, by document; for oasis join.")] = "1/1",
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
 ) -> None:
@@ -157,10 +153,10 @@ def _run(
     """Generates; progress and the estimate go to stderr, the outcome to stdout. Also returns the received signals."""
     from vista_lab.cli.long_runs import run_stoppable, tell_estimate
     from vista_lab.files import count_lines
-    from vista_lab.oasis.card import write_card
     from vista_lab.oasis.chat import ModelGenerator
     from vista_lab.oasis.generate import HowGenerated, Making
     from vista_lab.oasis.generate import generate as run
+    from vista_lab.oasis.statistics import write_card
     from vista_lab.runs.made import RECORDS
 
     prompts = maker.prompts if isinstance(maker, ModelGenerator) else {}
@@ -202,8 +198,8 @@ def join(
     Example: `vista-guard oasis join part-1 part-2 --out ours`
     """
     with exit_codes():
-        from vista_lab.oasis.card import write_card
         from vista_lab.oasis.generate import join as run
+        from vista_lab.oasis.statistics import write_card
 
         count = run(sets, out)
         write_card(out)
@@ -212,9 +208,7 @@ def join(
 
 def stats(
     sets: SetsArgument,
-    shortcuts: Annotated[
-        bool, typer.Option(help="Whether a bag of words can guess the labels (needs the extra evaluation).")
-    ] = True,
+    shortcuts: Annotated[bool, typer.Option(help="Can words guess the labels? Needs the extra evaluation.")] = True,
 ) -> None:
     """Count a set: Table 2 of LLM-OASIS, results of each gate, acceptance by word overlap, shortcuts.
 
@@ -290,18 +284,10 @@ def _shortcut_table(title: str, results: Sequence[Result]) -> object:
 
 def export(
     sets: SetsArgument,
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older export there is replaced.")
-    ],
-    split: Annotated[
-        SplitName, typer.Option(help="document: no document is in two parts. passage: as in the paper.")
-    ] = "document",
-    test: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside for tests.")
-    ] = 0.1,
-    validation: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest for validation.")
-    ] = 0.2,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older one is replaced.")],
+    split: Annotated[SplitName, typer.Option(help="By document, or by passage as in the paper.")] = "document",
+    test: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share set aside for tests.")] = 0.1,
+    validation: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest.")] = 0.2,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
     doubtful: Annotated[bool, typer.Option(help="Include records that no gate failed but one doubted.")] = False,
     neutrals: Annotated[

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]
-SetArgument = Annotated[
-    Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
-]
+SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="What oasis generate wrote.", show_default=False)]
 DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Also use pairs that a gate doubted.")]
 
 
@@ -110,9 +108,7 @@ def _show(training: Training, out: Path) -> None:
 def score(
     part: Annotated[ScoredName, typer.Argument(metavar="PART", help="extractor or retriever.", show_default=False)],
     folder: SetArgument,
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
-    ] = "shipped",
+    model: Annotated[str, typer.Option(metavar="NAME", help="As the settings name it.")] = "shipped",
     documents: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use.")
     ] = None,

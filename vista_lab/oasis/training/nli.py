@@ -12,16 +12,9 @@ import numpy as np
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier as GuardVerifier
+from vista_lab.training import trainers
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
 from vista_lab.training.rows import LABELS, Split, VerifierRow
-from vista_lab.training.trainers import (  # fmt: skip
-    arguments,
-    load_base_model,
-    remove_checkpoints,
-    run_trainer,
-    without_noise,
-    write_model,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +72,7 @@ def train_shipped(
     learner = VerifierLearner(model, examples, tokens=recipe.tokens, ranking=recipe.ranking, margin=2.0)
     train_kept(learner, recipe, out, log)
     write_verifier_folder(model, out, recipe.max_tokens)
-    remove_checkpoints(out)
+    trainers.remove_checkpoints(out)
 
 
 def replayed(file: Path, most: int, seed: int) -> list[Mapping[str, Any]]:
@@ -145,8 +138,8 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
         )
         return model, AutoTokenizer.from_pretrained(name)
 
-    with without_noise():
-        model, tokenizer = load_base_model("verifier", recipe.base, load)
+    with trainers.without_noise():
+        model, tokenizer = trainers.load_base_model("verifier", recipe.base, load)
 
         def tokenise(rows: Sequence[VerifierRow]) -> Any:
             texts = {"passage": [row.passage for row in rows], "claim": [row.claim for row in rows]}
@@ -162,15 +155,15 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
 
         trainer = Trainer(
             model=model,
-            args=TrainingArguments(**arguments(recipe, out, KEPT, len(split.train))),
+            args=TrainingArguments(**trainers.arguments(recipe, out, KEPT, len(split.train))),
             train_dataset=tokenise(split.train),
             eval_dataset=tokenise(split.held_out),
             data_collator=DataCollatorWithPadding(tokenizer),
             processing_class=tokenizer,
             compute_metrics=_measure,
         )
-        run_trainer(trainer, out, log)
-        write_model(out, model, tokenizer)
+        trainers.run_trainer(trainer, out, log)
+        trainers.write_model(out, model, tokenizer)
 
 
 def _measure(prediction: Any) -> dict[str, float]:
