@@ -372,9 +372,7 @@ class Batches:
                 check_answers(form, _ITEM.validate_json(row.item), answers)
             same = *_of(draft.task, draft.annotator), ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
             if not connection.execute(sql.update(ANSWERS).where(*same).values(**_row(saved))).rowcount:
-                raise InputError(
-                    f"{draft.annotator}'s work on this item was changed or submitted in another window; load it anew"
-                )
+                raise InputError(f"{draft.annotator}'s item was changed or submitted in another window; load it anew")
             return saved
 
         return self._write(keep)
@@ -538,7 +536,6 @@ def _of(task: int, annotator: str) -> tuple[sql.ColumnElement[bool], sql.ColumnE
 
 
 def _complete(connection: sql.Connection, rows: Sequence[sql.Row[Any]]) -> tuple[CompleteTask, ...]:
-    """The items of these rows, with their drafts and consensus."""
     drafts: dict[int, list[Draft]] = defaultdict(list)
     settled: dict[int, Consensus] = {}
     for start in range(0, len(rows), _IN_ONE_QUERY):

@@ -34,7 +34,8 @@ Kind = Literal["xlsx", "tsv"]
 annotations_app = command_group("annotations", "Make annotation sheets, and batches for the dashboard.")
 
 StudyOption = Annotated[
-    Path | None, typer.Option("--study", metavar="FOLDER", help="Of annotations export.  [default: the sheets' folder]")
+    Path | None,
+    typer.Option("--study", metavar="FOLDER", help="Folder of annotations export.  [default: the sheets' folder]"),
 ]
 
 
@@ -76,14 +77,12 @@ def export(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
-    suggestions: Annotated[
-        bool, typer.Option("--suggestions", help="Show the run's labels: for training, not for figures.")
-    ] = False,
+    suggestions: Annotated[bool, typer.Option("--suggestions", help="Show the run's labels, for training.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="Of a log; auto detects it.")] = "auto",
+    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="Log format; auto detects it.")] = "auto",
     columns: Annotated[str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log.")] = None,
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
@@ -120,11 +119,7 @@ def export(
 def import_(
     batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch.")],
     sheets: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[SHEET...]",
-            help="Filled sheets, named after annotators. Without any, people work in the dashboard.",
-        ),
+        list[Path] | None, typer.Argument(metavar="[SHEET...]", help="Filled sheets, or none: the dashboard.")
     ] = None,
     study: StudyOption = None,
     reports: ReportsOption = None,
@@ -262,11 +257,7 @@ def agree(
         str | None, typer.Option(metavar="IDS", help="Turns whose text is disfluent, for Table 7: c003.t1,c007.t3.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
-        ),
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of tables and discuss sheet.  [default: stdout]")
     ] = None,
     formats: FormatsOption = "md",
     figures: Annotated[

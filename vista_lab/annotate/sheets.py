@@ -534,8 +534,6 @@ def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], fau
 
 
 class _Reader:
-    """Reads one sheet of a form."""
-
     def __init__(self, form: Form, items: Sequence[Item], path: Path, faults: Faults) -> None:
         self.form, self.path, self.faults = form, path, faults
         self.known = {item.id: item for item in items}

@@ -316,9 +316,7 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
         raise ConfigError(f"form {wanted.form.name} is not of turns of a log: give a file of {wanted.form.item}s")
     twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
     if twice is not None:
-        raise ConfigError(
-            f"two data sets or logs are named {twice}; rename one, so that runs and turns can be told apart"
-        )
+        raise ConfigError(f"two data sets or logs are named {twice}; rename one, so that runs can be told apart")
     each = list(wanted.each) * len(sources) if len(wanted.each) == 1 else list(wanted.each)
     if len(each) != len(sources):
         raise ConfigError(f"--sample has {len(each)} numbers for {len(sources)} data sets; give one, or one each")

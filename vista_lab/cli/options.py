@@ -17,8 +17,7 @@ DataOption = Annotated[
     typer.Option("--data", metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder of data sets' files, at any depth."),
 ]
 MaxCostOption = Annotated[
-    float | None,
-    typer.Option("--max-cost", min=0, metavar="USD", help="Stop at this cost of the model.  [default: no]"),
+    float | None, typer.Option("--max-cost", min=0, metavar="USD", help="Stop at this cost.  [default: no limit]")
 ]
 VerifierOption = Annotated[
     str | None,

@@ -264,9 +264,7 @@ def _fetch(dataset: DataSet, name: str, path: Path) -> None:
     except (OSError, HTTPException, ValueError) as exc:
         why = " ".join(str(exc).split())[:200] or type(exc).__name__
         how = f"Download it yourself and put it at {path}"
-        raise InputError(
-            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). {how}"
-        ) from exc
+        raise InputError(f"{name} of {dataset.name} could not be fetched from {origin} ({why}). {how}") from exc
     finally:
         part.unlink(missing_ok=True)
 
@@ -305,7 +303,6 @@ def _from_hub(origin: str, path: Path) -> None:
 
 
 def _root_cause(exc: BaseException) -> str:
-    """The root cause of an error: the hub blames its cache when the network failed."""
     while exc.__cause__ is not None:
         exc = exc.__cause__
     return f"{type(exc).__name__}: {exc}"

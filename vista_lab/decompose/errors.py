@@ -62,7 +62,6 @@ def write_errors(runs: Sequence[RunMeasures], path: Path) -> int:
 
 
 def _rows(lines: Lines) -> Iterator[list[str | Field]]:
-    """Units that some run judged wrongly or not at all."""
     for data_set in dict.fromkeys(setting.run.data_set for settings in lines.values() for setting in settings.values()):
         known = ((one for one in settings.values() if one.run.data_set == data_set) for settings in lines.values())
         columns = [next(settings, None) for settings in known]

@@ -153,14 +153,10 @@ class CheckAnswer(StrEnum):
 GATE = "complete_verifiable"
 """A claim that is not one verifiable proposition earns nothing."""
 
-CHECK_WEIGHTS = MappingProxyType(
-    {
-        "retrieval_relevant": 0.40,
-        "qualifiers_sufficient": 0.15,
-        "references_explicit": 0.30,
-        "no_ungrounded_additions": 0.15,
-    }
-)
+CHECK_WEIGHTS = MappingProxyType({
+    "retrieval_relevant": 0.40, "qualifiers_sufficient": 0.15, "references_explicit": 0.30,
+    "no_ungrounded_additions": 0.15,
+})  # fmt: skip
 """App. I.1."""
 
 MAY_BE_NA = frozenset({"qualifiers_sufficient", "references_explicit"})
@@ -272,22 +268,6 @@ def _claim_score(answers: Checks) -> float:
         return 0.0
     weights = {name: weight for name, weight in CHECK_WEIGHTS.items() if answers[name] is not CheckAnswer.NA}
     return sum(weight for name, weight in weights.items() if answers[name] is CheckAnswer.YES) / sum(weights.values())
-
-
-@dataclass(frozen=True)
-class Reward:
-    """The three terms of a completion's reward, each in [0, 1]. None: not scored, as when the judge is down; that is never 0."""
-
-    format: float
-    verifier: float | None
-    checklist: float | None
-
-    @property
-    def total(self) -> float | None:
-        """R, their plain sum, in [0, 3] (§3.3.3). None while a term is not scored."""
-        if self.verifier is None or self.checklist is None:
-            return None
-        return self.format + self.verifier + self.checklist
 
 
 def group_advantages(rewards: Sequence[float]) -> list[float]:

@@ -391,8 +391,6 @@ def _latest_lines(lines: LineFile[records.AnswerLine], job: DialogueJob) -> dict
 
 @dataclass(frozen=True)
 class _Room:
-    """Holds dialogues, with shared files and guards."""
-
     dialogues: Dialogues
     lines: LineFile[records.AnswerLine]
     guards: Mapping[str, Guard]
@@ -563,7 +561,6 @@ def _passage_name(passage: Passage) -> str:
 
 
 def _line_fields(reply: AssistantReply) -> dict[str, Any]:
-    """Fields of a line for a reply."""
     text, thoughts = without_thoughts(reply.text)
     thoughts = "\n".join(filter(None, (reply.reasoning, thoughts)))
     fields = {"finish": reply.finish, "thoughts": thoughts, "failure": reply.failure, "calls": reply.calls}

@@ -34,9 +34,7 @@ class DialogueParts:
         spans = (self.context, self.question, self.answer)
         joined = self.context[0] == 0 and self.context[1] == self.question[0] and self.question[1] == self.answer[0]
         if not joined or any(start > end for start, end in spans) or self.answer[0] >= self.answer[1]:
-            raise InputError(
-                f"Context, question and answer must follow each other from token 0, the answer not empty: {spans}."
-            )
+            raise InputError(f"Context, question and answer, not empty, must follow each other from 0: {spans}.")
 
 
 @dataclass(frozen=True)

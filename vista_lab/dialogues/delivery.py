@@ -256,7 +256,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _counts(pairs: Sequence[PairFinding], reading: PairReading) -> tuple[int, int]:
-    """Numbers of entailed and of contradicted pairs."""
     counted = [pair for pair in pairs if reading is PairReading.CODE or not pair.in_conflict]
     return sum(bool(pair.entails) for pair in counted), sum(bool(pair.contradicts) for pair in counted)
 

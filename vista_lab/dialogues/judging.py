@@ -307,8 +307,6 @@ def scored_answers(folder: Path) -> Iterator[records.AnswerLine]:
 
 @dataclass(frozen=True)
 class _Room:
-    """Judges answers, with shared judges and files."""
-
     items: dict[str, QuestionItem]
     decomposer: Decomposer
     judge: PairJudge

@@ -90,7 +90,6 @@ async def _rate_dialogue(talk: str, model: ChatModel) -> dict[str, float] | str:
 
 
 def _ratings(text: str) -> dict[str, float]:
-    """The last whole set of ratings in an answer."""
     for piece in reversed(read(text).pieces):
         value = piece.value
         if isinstance(value, dict) and all(_is_rating(value.get(rubric)) for rubric in RUBRICS):

@@ -160,7 +160,6 @@ def _falsify(answer: str, seed: int) -> str | None:
 
 
 def _changed_sentences(wrong: str, right: str) -> list[str]:
-    """Sentences of `wrong` that `right` lacks."""
     originals = {right[span.start : span.end] for span in sentence_spans(right)}
     return [text for span in sentence_spans(wrong) if (text := wrong[span.start : span.end]) not in originals]
 

@@ -58,11 +58,9 @@ OVERLAP = 0.1
 LEAKED = 0.5
 """P(supported) of a fact by the earlier questions from which they give it away."""
 SLOTS: Mapping[str, tuple[str, ...]] = {
-    "facts": ("question", "answer"),
-    "sequence": ("question", "turns", "patterns"),
-    "extension": ("questions", "more"),
-    "review": ("questions", "facts"),
-}
+    "facts": ("question", "answer"), "sequence": ("question", "turns", "patterns"),
+    "extension": ("questions", "more"), "review": ("questions", "facts"),
+}  # fmt: skip
 """The slots of each prompt."""
 TEXTS = Path(__file__).parent / "texts"
 _LONGEST_TEMPLATE = 3
@@ -320,7 +318,6 @@ def _places(value: object, most: int, text: str) -> tuple[int, ...]:
 
 
 def _object(text: str, prompt: str) -> Mapping[str, Any]:
-    """The last JSON object of an answer that does not merely repeat the prompt."""
     _, own = whole_objects(text, prompt)
     if not own:
         raise unreadable("holds no JSON object", text)

@@ -172,7 +172,6 @@ def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[Label
 
 
 def _settled_marks(path: Path) -> dict[str, Mapping[str, Any]]:
-    """People's marks of the items without open marks."""
     with reading(path, "; give the consensus.jsonl of vista-guard agree"):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     own = (row for row in rows if isinstance(row, dict) and "id" in row and not row.get("open"))

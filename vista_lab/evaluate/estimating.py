@@ -91,8 +91,6 @@ async def estimate(
 
 @dataclass
 class _Books:
-    """The calls to the models of one system."""
-
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -170,7 +168,6 @@ def _claims(request: ChatRequest) -> list[str]:
 
 
 def _sentence(request: ChatRequest) -> str:
-    """The sentence that a decomposer asks about."""
     *_, last = _SENTENCE.findall(request.messages[-1].content) or [("", "")]
     return last[0] or last[1] or _TWELVE_WORDS
 

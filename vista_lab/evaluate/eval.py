@@ -86,7 +86,7 @@ AddressOption = Annotated[
 ]
 FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")]
 ColumnsOption = Annotated[
-    str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Of a tabular log: conversation=thread,role=speaker.")
+    str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log: conversation=thread,role=speaker.")
 ]
 
 
@@ -218,7 +218,6 @@ def run(
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
-    """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
     from vista_lab.runs.made import gate_of
 
@@ -231,7 +230,6 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
 
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
-    """Names the topics without a page in the dump of Wikipedia."""
     missing = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
     if missing:
         names = ", ".join(repr(topic) for topic in missing[:20]) + (", …" if len(missing) > 20 else "")
@@ -300,7 +298,6 @@ async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings
 
 
 def _disjoint(data: str) -> str:
-    """The name of the set without topics that another training split has."""
     from vista_lab.datasets.registry import DISJOINT, all_datasets
 
     if f"{data}{DISJOINT}" not in all_datasets():

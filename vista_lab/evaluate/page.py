@@ -153,8 +153,6 @@ SIDES: Final = {"first": "First run", "second": "Second run"}
 
 @dataclass(frozen=True)
 class _Stamp:
-    """A file's state, which changes as it grows."""
-
     file: RunFile
     size: int
     changed: int
@@ -185,7 +183,6 @@ def runs(desk: Desk) -> None:
 
 
 def _choose_runs(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
-    """The two that the address names, else the first two."""
     names = [file.name for file in files]
     columns = st.columns(2, gap="large")
     chosen = []

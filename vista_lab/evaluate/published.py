@@ -100,7 +100,6 @@ def _covered(spans: Iterable[Span]) -> set[int]:
 
 
 def _rates(line: GoldLine, report: TurnReport) -> tuple[float, float]:
-    """Share of claims that are not supported, by people and by the run."""
     findings: Sequence[Finding] = report.findings
     people, judged = [label in UNSAFE for label in line.claims.values()], [one.label in UNSAFE for one in findings]
     return (float(np.mean(people)) if people else np.nan), (float(np.mean(judged)) if judged else 0.0)

@@ -140,7 +140,6 @@ def replay(
 
 
 def _comparison(policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Against | None:
-    """The two policies to compare; None without a second one. Raises ConfigError, InputError: as `Against.parse`."""
     if against is None:
         if labels is not None or html is not None:
             option = "--labels" if labels is not None else "--html"
@@ -255,7 +254,6 @@ def run(
 
 
 def _tell(summary: ReplaySummary, notes: ReadingNotes, out: Path, *, compared: bool) -> None:
-    """Prints the summary, and what was read of the log and left unchecked."""
     from rich.console import Console
 
     from vista_lab.cli.long_runs import tell_unchecked

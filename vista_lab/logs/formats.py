@@ -147,7 +147,6 @@ _EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|ev
 
 
 def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Iterator[LogValue | BrokenEntry]:
-    """The values, the first of which are also added to `raw`."""
     for value in found:
         if isinstance(value, LogValue) and len(raw) < FIRST:
             raw.append(value.content)
@@ -270,7 +269,6 @@ def _storable(entries: Entries, path: Path) -> Entries:
 
 
 def _head(items: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
-    """The entries up to the first value, included."""
     for entry in islice(items, PATIENCE):
         yield entry
         if isinstance(entry, LogValue):
@@ -289,15 +287,6 @@ def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConver
 
 
 __all__ = [
-    "BrokenEntry",
-    "Columns",
-    "LogFormat",
-    "LogValue",
-    "LoggedConversation",
-    "Parse",
-    "TurnGold",
-    "count",
-    "detect",
-    "named",
-    "read_log",
-]
+    "BrokenEntry", "Columns", "LogFormat", "LogValue", "LoggedConversation", "Parse", "TurnGold", "count", "detect",
+    "named", "read_log",
+]  # fmt: skip

@@ -120,7 +120,6 @@ def _verdict(words: Sequence[str]) -> bool | None:
 
 
 def _answer(label: str) -> bool | None:
-    """True for yes, False for no, None for anything else."""
     try:
         return {1.0: True, 0.0: False}.get(float(label))
     except ValueError:

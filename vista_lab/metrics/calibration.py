@@ -63,8 +63,6 @@ class Calibration:
 
 @dataclass
 class _Words:
-    """All labels of one turn."""
-
     turn: bool | None = None
     claims: dict[str, bool] = field(default_factory=dict)
     """By id and by text: no id reads like a text that somebody would claim."""

@@ -132,7 +132,6 @@ def mean_interval(groups: Sequence[str], values: Sequence[float], draws: int = D
 
 
 def _percentiles(values: np.ndarray) -> tuple[float, float]:
-    """The 2.5th and the 97.5th percentile of those that are numbers."""
     finite = values[~np.isnan(values)]
     if not len(finite):
         return math.nan, math.nan

@@ -111,7 +111,6 @@ class EmbeddedGenerator:
         return NoPair(f"the rules can make none of its {len(claims)} claims false")
 
     def _draw_edits(self, claims: Sequence[str], passage: Passage, seed: str) -> list[tuple[int, Alteration]]:
-        """All edits of all claims in random order, likely ones first as a rule."""
         rng, own = Random(seed), [(passage.document, claim) for claim in claims]
         donors = self._donors or Donors(own, self._embedder)
         found = (

@@ -228,8 +228,6 @@ async def make_set(
 
 
 class _Run:
-    """One run: makes the record of each passage, and writes it."""
-
     def __init__(self, corpus: Corpus, making: Making, records: LineFile[Record], outcome: Outcome) -> None:
         self._corpus, self._making, self._records, self._outcome = corpus, making, records, outcome
 
@@ -260,7 +258,6 @@ class _Run:
         return Record(passage=passage, state=state, pair=pair, verdicts=verdicts, reason=reason, **origin)
 
     def _refusal(self, passage: Passage) -> str:
-        """Why the passage is skipped; empty if it is not."""
         language = self._corpus.languages.get(passage.document)
         if language:
             return f"language: the document is in {language!r}, not in {self._corpus.cut.language!r}"

@@ -54,8 +54,6 @@ Probabilities = Sequence[float]
 
 @dataclass(frozen=True)
 class _Question:
-    """Evidence and claim for the verifier, and the grader of its answer."""
-
     gate: str
     evidence: str
     claim: str

@@ -83,7 +83,6 @@ def _gold(row: Row, label: str) -> TurnGold:
 
 
 def _texts(row: Row, name: str) -> list[str]:
-    """A list of claims; one claim where a release has it as a text."""
     claims = [row.text(name)] if isinstance(row.value(name), str) else row.texts(name)
     if any(not text.strip() for text in claims):
         raise InputError(f"{name} has a blank claim")

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from vista_guard.cli.common import visible
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
+from vista_guard.types import JudgeInfo
 from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, decide, turns
 from vista_lab.runs.gold import read_gold
-
-if TYPE_CHECKING:
-    from vista_guard.types import JudgeInfo
 
 SHOWN = 10
 """Most changed turns that a terminal shows."""

@@ -38,7 +38,9 @@ def calibrate(
         Path,
         typer.Option(metavar="FILE", help="Write the risk table or the calibration here, replacing an existing file."),
     ],
-    reports: Annotated[Path | None, typer.Argument(metavar="REPORTS", help="From replay --policy monitor.")] = None,
+    reports: Annotated[
+        Path | None, typer.Argument(metavar="REPORTS", help="Reports of replay with --policy monitor.")
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labels of REPORTS: see docs/design/risk-control.md.")
     ] = None,
@@ -77,9 +79,7 @@ def calibrate(
     with exit_codes():
         if verifier is not None:
             if reports is not None or labels is not None:
-                raise InputError(
-                    "--verifier calibrates a verifier, REPORTS and --labels calibrate a policy; give one of them"
-                )
+                raise InputError("--verifier calibrates a verifier, REPORTS and --labels a policy; give one of them")
             fit(verifier, pairs, out, source)
             return
         if reports is None or labels is None or pairs is not None:
@@ -90,7 +90,6 @@ def calibrate(
 
 
 def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
-    """Fits, writes and prints the risk table of labelled reports."""
     from rich.console import Console
 
     from vista_guard.policy.risk import Level

@@ -113,7 +113,6 @@ def _style() -> str:
 
 
 def _groups(changed_turns: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:
-    """Turns grouped by the two actions, largest steps first."""
     groups: dict[tuple[Action, Action], list[ReplayedTurn]] = {}
     for turn in changed_turns:
         groups.setdefault((turn.first.action, turn.second.action), []).append(turn)
@@ -142,7 +141,6 @@ _SOURCE_NAMES = {
 
 
 def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
-    """Source and quote of each piece of a claim's evidence."""
     pieces = getattr(outcome, "evidence", ())
     return [(_SOURCE_NAMES.get(piece.source) or piece.name, piece.quote) for piece in pieces]
 

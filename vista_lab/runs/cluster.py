@@ -127,7 +127,6 @@ def _keep_token_to_ourselves() -> None:
 
 
 def _check_cores(workers: int | None) -> None:
-    """Checks that this machine has a core for each worker."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers is not None and workers > cores:
         cores_told = f"--workers is {workers}, and this machine has {cores} cores; each worker takes one"

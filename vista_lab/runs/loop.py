@@ -120,8 +120,6 @@ def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int
 
 
 class _Run:
-    """One pass over the entries, shared by its workers."""
-
     def __init__(
         self, system: System, entries: Iterator[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
     ) -> None:

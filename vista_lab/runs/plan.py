@@ -229,7 +229,6 @@ def _open(name: str, folder: Path | None) -> OpenedDataSet:
 
 
 def _files(path: Path) -> list[Path]:
-    """The log's files, as the reader finds them."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))

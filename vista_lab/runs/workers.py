@@ -91,8 +91,6 @@ async def work_through(
 
 
 class _Queue(Generic[T]):
-    """Items for several workers: each takes the next one."""
-
     def __init__(self, items: Iterator[T], aside: bool) -> None:
         self._items, self._aside, self._reading = items, aside, asyncio.Lock()
 

@@ -142,7 +142,6 @@ def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
 
 
 def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
-    """Share of words in the documents, and whether it is unverifiable, of each turn with gold."""
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]

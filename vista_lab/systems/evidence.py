@@ -260,8 +260,6 @@ class ClaimEvidence:
 
 
 class _Sourced(RetrievingJudge):
-    """A `RetrievingJudge` that asks the run's evidence in place of a document store."""
-
     def __init__(self, judge: Judge, evidence: ClaimEvidence) -> None:
         self._judge = judge
         self._evidence = evidence
@@ -324,9 +322,7 @@ class Wikipedia:
                 return dump.execute(sql, values).fetchall()
         except sqlite3.Error as exc:
             how = "Give a SQLite file with the table documents(title, text)"
-            raise ConfigError(
-                f"--evidence wiki: {self._file} cannot be read as a dump of Wikipedia: {exc}. {how}"
-            ) from exc
+            raise ConfigError(f"--evidence wiki: {self._file} is no readable dump of Wikipedia: {exc}. {how}") from exc
 
     def has(self, topic: str) -> bool:
         """True if the topic has a page."""

@@ -186,7 +186,6 @@ class WholeTurnJudge(LabellingJudge, ABC):
             return Unchecked(claim=claim, error=str(exc), raw=raw)
 
     def _input(self, claim: Claim, evidence: EvidenceSet, history: str = "") -> str:
-        """The prompt's text about a turn."""
         turn = self._style.turn(Turn(role=Role.ASSISTANT, text=claim.text))
         documents = self._style.documents(evidence.documents)
         return fill(self._file.input, {"documents": documents, "history": history, "turn": turn, **self._names})

@@ -51,15 +51,12 @@ def draw_readings(runs: Sequence[RunMeasures], folder: Path, remark: str = "") -
 
 
 def _files(runs: Sequence[RunMeasures]) -> Iterator[tuple[str, str]]:
-    """Each data set with its name in file names."""
     names = data_sets_of(runs)
     return zip(names, unique_names(map(file_name, names)), strict=True)
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws the figures of runs on one data set. `file` is the data set's name in file names."""
-
     runs: Sequence[RunMeasures]
     names: Mapping[str, str]
     folder: Path

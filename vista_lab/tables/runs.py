@@ -28,15 +28,10 @@ DATA_SETS = ("AIS", "BEGIN", "FaithDial", "FADE")
 """VISTA's data sets, in the order of its tables."""
 
 SYSTEMS = {
-    "vista": "VISTA",
-    "vista+ctx": "VISTA+ctx",
-    "no-ac": "No Accumulated Claims",
-    "no-ac+ctx": "−AC",
-    "no-history": "No Dialogue History",
-    "zero-shot": "Zero-Shot",
-    "factscore": "FActScore",
+    "vista": "VISTA", "vista+ctx": "VISTA+ctx", "no-ac": "No Accumulated Claims", "no-ac+ctx": "−AC",
+    "no-history": "No Dialogue History", "zero-shot": "Zero-Shot", "factscore": "FActScore",
     "llm-judge": "LLM-as-Judge",
-}
+}  # fmt: skip
 """VISTA's names of systems, by ours."""
 
 CONFUSED = (*sorted([*Label, "NONE"]),)
@@ -236,7 +231,6 @@ def discordant(first: RunMeasures, second: RunMeasures, reading: Reading) -> Dis
 
 
 def _interval_or_none(interval: Interval) -> Interval | None:
-    """The interval; None where the draws have no figure, or all the same."""
     return interval if interval[0] < interval[1] else None
 
 
@@ -306,7 +300,6 @@ def notes_of(runs: Sequence[RunMeasures]) -> list[str]:
 
 
 def _why_not(first: RunMeasures, second: RunMeasures, *, any_claims: bool) -> str | None:
-    """Reason that two runs cannot be compared; None where they can."""
     files, other_files = first.rows.files, second.rows.files
     both = sorted(files.keys() | other_files.keys())
     changed_file = next((name for name in both if files.get(name) != other_files.get(name)), None)

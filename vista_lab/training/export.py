@@ -26,16 +26,9 @@ if TYPE_CHECKING:
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 17
 _FILES = (
-    "verifier.onnx",
-    "reader.onnx",
-    "reader.embeddings",
-    "embedder.onnx",
-    "tokenizer.json",
-    "reader_tokenizer.json",
-    "heads.npz",
-    "risk.json",
-    "risk-quick.json",
-)
+    "verifier.onnx", "reader.onnx", "reader.embeddings", "embedder.onnx", "tokenizer.json", "reader_tokenizer.json",
+    "heads.npz", "risk.json", "risk-quick.json",
+)  # fmt: skip
 """Files whose hashes stand in ``judge.json``."""
 _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half of the file
 

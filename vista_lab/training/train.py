@@ -208,7 +208,6 @@ class Run:
             self._average(_MEAN_EVERY)
 
     def _average(self, steps: int) -> None:
-        """Takes the weights into their mean, for the steps since the last time."""
         share = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
         for name, tensor in lora.trained(self.model).items():
             self.mean[name].lerp_(tensor, 1 - share)

@@ -144,8 +144,6 @@ def work(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:
 
 @dataclass(frozen=True)
 class _Work:
-    """The open item, for one annotator."""
-
     task: AnnotationTask
     who: str
     turn: GuardedTurn | None

@@ -175,9 +175,7 @@ def read_ragtruth(given: BenchmarkFiles) -> Iterator[Entry]:
 def _span(row: Row, text: str) -> Span:
     start, end = row.number_of("start"), row.number_of("end")
     if not 0 <= start < end <= len(text):
-        raise InputError(
-            f"labels {row.number}: start {start} and end {end} are no place in a response of {len(text)} characters"
-        )
+        raise InputError(f"labels {row.number}: {start} to {end} is no place in a response of {len(text)} characters")
     return Span(start=start, end=end)
 
 
@@ -256,8 +254,5 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
 
 
 READERS: Mapping[ReaderName, Callable[[BenchmarkFiles], Iterator[Entry]]] = {
-    "rows": read_rows,
-    "ragtruth": read_ragtruth,
-    "faithbench": read_faithbench,
-    "refchecker": read_refchecker,
-}
+    "rows": read_rows, "ragtruth": read_ragtruth, "faithbench": read_faithbench, "refchecker": read_refchecker,
+}  # fmt: skip

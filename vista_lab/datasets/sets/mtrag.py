@@ -88,7 +88,6 @@ def _message_turn(message: files.Row) -> Turn:
 
 
 def _passage(part: files.Row) -> Document:
-    """A passage of `contexts`; its title may be missing."""
     title = part.content.get("title")
     text = str(title) if isinstance(title, str) and title else None
     return Document(id=part.name("document_id"), text=part.text("text"), title=text)
@@ -149,7 +148,6 @@ def read_human(paths: Sequence[Path]) -> Iterator[files.Entry]:
 
 
 def _metric(file: files.Row) -> str:
-    """The metric's name in the annotations, which files write differently."""
     for part in file.parts("metrics"):
         title = str(part.content.get("display_name", part.content.get("displayName", "")))
         if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), title.lower()):

@@ -97,7 +97,6 @@ def _runs(places: Sequence[Path], log: Path | None) -> list[DecomposedRun]:
 def _marks(
     runs: Sequence[DecomposedRun], judge: str | None, people: Path | None, max_cost: float | None, out: Path | None
 ) -> tuple[dict[str, Mapping[str, Marks]], Mapping[str, str]]:
-    """Marks by source, judge or people, and errors of sentences that the judge left unmarked."""
     import asyncio
 
     from vista_lab.cli.long_runs import steps
@@ -182,7 +181,6 @@ def _sheets(
 
 
 def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]], failed: Mapping[str, str]) -> str:
-    """Every sentence of every run as JSON lines."""
     lines = []
     for run in runs:
         for sentence, measured in zip(run.run.sentences, run.sentences, strict=True):

@@ -47,11 +47,7 @@ def train(
         ),
     ] = "one-gpu",
     base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Begin with hf:ORG/MODEL or a folder; for grpo, what sft wrote.  [default: the recipe's]",
-        ),
+        str | None, typer.Option(metavar="MODEL", help="hf:ORG/MODEL or a folder, as of sft.  [default: recipe's]")
     ] = None,
     judge: Annotated[
         str | None, typer.Option(metavar="MODEL", help="grpo: checklist: openai:MODEL[@URL], langchain:PROVIDER:MODEL.")

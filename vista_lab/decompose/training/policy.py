@@ -18,15 +18,10 @@ from vista_lab.training import trainers
 LOG = "log.jsonl"
 """A line a step: each term of the reward, claims, and what tells of a collapse (DAD, Figure 2)."""
 _LOGGED = {
-    "loss": "loss",
-    "reward": "reward",
-    "reward_std": "reward_std",
     "frac_reward_zero_std": "equal_groups",
     "completions/clipped_ratio": "clipped",
     "completions/mean_length": "tokens",
-    "entropy": "entropy",
-    "learning_rate": "learning_rate",
-    "grad_norm": "grad_norm",
+    **{name: name for name in ("loss", "reward", "reward_std", "entropy", "learning_rate", "grad_norm")},
     **{name: name for name in ("dense", "sparse", "claims", "no_list", "malformed", "mean_token_accuracy")},
     **{f"rewards/{term}/mean": term for term in ("format", "verifier", "checklist")},
 }
@@ -145,7 +140,6 @@ def _adapter(recipe: PolicyRecipe) -> Any:
 
 
 def _arguments(recipe: PolicyRecipe, out: Path) -> dict[str, Any]:
-    """Arguments of both trainers."""
     gpu = trainers.has_accelerator()
     return {
         "output_dir": str(trainers.checkpoints(out)),
@@ -277,7 +271,6 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
 
 
 def _log_keeper(path: Path, patience: int) -> Any:
-    """The callback that writes the log and stops a collapsed run."""
     from transformers import TrainerCallback
 
     class LogKeeper(TrainerCallback):  # type: ignore[misc]  # the library is untyped here

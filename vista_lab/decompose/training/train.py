@@ -159,8 +159,6 @@ def _write(path: Path, training: record.Training) -> None:
 
 
 class _Run:
-    """A job with its policy's tokens counted and its rewards set up."""
-
     def __init__(self, job: DecomposerJob, policy: Any, log: Callable[[str], None]) -> None:
         recipe = job.recipe
         self._job, self._policy, self._log = job, policy, log

@@ -185,7 +185,6 @@ def run(
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
-    """The first items of a set, and its path. Prints the notes of the reader."""
     from vista_lab.dialogues.questions import find_questions, read_questions
 
     place = find_questions(name, data)
@@ -204,7 +203,6 @@ def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
 def _borrowed_histories(
     settings: Sequence[DialogueSetting], questions: QuestionSet
 ) -> dict[tuple[str, str], Mapping[str, Past]]:
-    """Turns before the last, from other runs and from transcripts."""
     from vista_lab.dialogues.histories import history_of, read_history, read_transcripts
 
     histories: dict[tuple[str, str], Mapping[str, Past]] = {}
@@ -263,7 +261,6 @@ def _noise(
 
 
 def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
-    """The cohorts of a run in the setting single, of the same set and by one judge."""
     from vista_lab.dialogues.records import read_dialogue_manifest
     from vista_lab.dialogues.scored import read_cohorts
     from vista_lab.dialogues.tokens import token_counter
@@ -312,7 +309,6 @@ def _wrong_answers(turns: Sequence[OwnTurns], errors: Errors) -> list[WrongAnswe
 
 
 def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[WrongAnswer]:
-    """The errors with people's verdicts from a consensus."""
     from vista_lab.dialogues.noise import apply_reviews
     from vista_lab.dialogues.validating import read_consensus
 
@@ -330,7 +326,6 @@ def _finder(
     reranker: str,
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
-    """The passage finder for these options, and its description; None if nothing is retrieved."""
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.dialogues.reranking import build_reranker
@@ -373,7 +368,6 @@ STATEMENTS = 11.3
 
 
 def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
-    """An estimate of the run: answers to ask for, their maximal cost, and questions to a judge afterwards."""
     jobs, costs = dialogues.jobs(), list[float | None]()
     for job in jobs:
         prices = getattr(job.assistant, "prices", None)
@@ -401,7 +395,6 @@ def _most_read(job: DialogueJob, max_tokens: int) -> int:
 
 
 def _fingerprint(references: str | None) -> str:
-    """A fingerprint of the items' documents, for the manifest."""
     import hashlib
 
     from vista_lab.dialogues.settings import ORACLE

@@ -27,10 +27,7 @@ FORMS = {PAIRS: "knowmt_pairs", ANSWERS: "knowmt_statements"}
 def validate(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="RUN|FILE",
-            help="A judged run, with --out or --people; or a CSV with premise (or answer), claim and label_0, label_1, …",
-        ),
+        typer.Argument(metavar="RUN|FILE", help="A judged run, or a CSV with premise, claim and label_0, label_1, …"),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write pairs and answers of a run here, for people to mark.")

@@ -194,7 +194,6 @@ def _row(
 
 
 def _intervals(deliveries: Sequence[Delivery]) -> tuple[str, str]:
-    """95 % of S_f and of S_h."""
     s_f = interval_over_items([answer.s_f for answer in deliveries], deliveries)
     s_h = interval_over_items([answer.s_h for answer in deliveries], deliveries)
     return range_text(s_f), range_text(s_h)
@@ -209,7 +208,6 @@ def _tokens(value: float | None) -> str:
 
 
 def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
-    """Remarks that fit no column, one per cohort."""
     for cohort, cohort_figures in scored:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
         remarks = [f"no answer: {', '.join(parts)}"] if parts else []
@@ -311,7 +309,6 @@ def _change_row(before: Cohort, after: Cohort, delta: Change, sides: int) -> Row
 
 
 def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """Tables by number of turns, by domain and by source."""
     by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
         "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
         "domain": _domains,
@@ -332,7 +329,6 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
 
 
 def _printed_by_domain(names: Sequence[str]) -> list[Row]:
-    """The paper's rows of Table 2."""
     run = ("",) * (len(names) - 2)
     by_domain = ((model, *one) for model, domains in part("knowmt", "table02").items() for one in domains.items())
     cells = ((model, name, one) for model, name, settings in by_domain for one in settings.items())
@@ -468,7 +464,6 @@ def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
 
 
 def _guard_sheets(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """A guard's actions and their effect on the figures."""
     pairs = list(setting_pairs(cohorts, guarded=True))
     if not pairs:
         return []

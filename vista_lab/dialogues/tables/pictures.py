@@ -34,8 +34,6 @@ def draw(cohorts: Sequence[Cohort], folder: Path, reading: PairReading = PairRea
 
 
 class _Drawing:
-    """Draws the figures of cohorts with one data set, decomposer and judge."""
-
     def __init__(
         self, cohorts: Sequence[Cohort], folder: Path, judged_by: tuple[str, str, str], reading: PairReading
     ) -> None:

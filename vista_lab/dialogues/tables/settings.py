@@ -205,7 +205,6 @@ def _abstention_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
 
 
 def _budget_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
-    """Messages and tokens of history that a budget left, in the mean."""
     for setting in settings:
         left = [line.history for line in setting.cohort.lines.values() if line.history is not None]
         if left:

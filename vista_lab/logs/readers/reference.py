@@ -108,8 +108,6 @@ def _label(claim_id: str, judgement: Any) -> Label:
 
 
 def _identity(value: LogValue, turns: list[Any]) -> str:
-    """The conversation's id, which only annotated turns have."""
-
     def first(key: str) -> Any:
         return next((turn[key] for turn in turns if turn.get(key) is not None), None)
 

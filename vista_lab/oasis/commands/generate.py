@@ -41,11 +41,7 @@ def generate(
     folder: FolderArgument,
     out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
     model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL.  [default: no model, rules of English]",
-        ),
+        str | None, typer.Option(metavar="MODEL", help="openai:MODEL[@URL], langchain:PROVIDER:MODEL; else rules.")
     ] = None,
     calls: Annotated[CallsName, typer.Option(help="unified: a call a passage. stepwise: a call a step.")] = "unified",
     prompts: Annotated[
@@ -56,11 +52,7 @@ def generate(
         typer.Option(help="Without a model. paper: no changed numbers or names, no denials. all: these as well."),
     ] = "paper",
     gate: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder or openai:MODEL@URL; or none.",
-        ),
+        str, typer.Option(metavar="NAME", help="shipped, reader, hf:ORG/MODEL, FOLDER, openai:MODEL@URL, none.")
     ] = "shipped",
     sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
     stride: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences between the starts of two passages.")] = 1,

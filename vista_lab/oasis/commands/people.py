@@ -58,9 +58,7 @@ def sheets(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="For sheets; existing ones stay.  [default: SET/sheets]")
     ] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The dashboard's batches NAME-extraction, …, not sheets.")
-    ] = None,
+    batch: Annotated[str | None, typer.Option(metavar="NAME", help="Dashboard batches NAME-…, not sheets.")] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:

@@ -33,11 +33,7 @@ def train(
         typer.Option(metavar="FOLDER", help="Write the model here; an unfinished one is resumed.", show_default=False),
     ],
     recipe: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="small: the shipped model, on a CPU. paper: T5, E5 or DeBERTa as in LLM-OASIS, on a GPU. Or a TOML file.",
-        ),
+        str, typer.Option(metavar="NAME", help="small: on a CPU. paper: LLM-OASIS's, on a GPU. Or a TOML file.")
     ] = "small",
     base: Annotated[
         str | None,
@@ -47,11 +43,7 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines.")
     ] = None,
     neutrals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]",
-        ),
+        str | None, typer.Option(metavar="NAME", help="verifier: who chooses neutral passages.  [default: recipe's]")
     ] = None,
     max_minutes: Annotated[
         float | None, typer.Option(min=0.1, metavar="N", help="small: train no longer.  [default: the recipe's]")

@@ -69,12 +69,10 @@ def plain_subject(words: tuple[Token, ...]) -> bool:
     )
 
 
-def negate(text: str, rng: Random | None = None, strict: bool = True) -> str | None:
+def negate(text: str, rng: Random | None = None) -> str | None:
     """The sentence negated; None if the negation is unsure."""
-    if strict and _BARRED.search(text):
-        return None
     words, at = tokens(text), verb_at(text)
-    if at is None:
+    if at is None or _BARRED.search(text):
         return None
     verb, after = words[at], words[at + 1 : at + 2]
     if verb.lower in {"do", "does", "did"} and after and after[0].tag.startswith("VB"):

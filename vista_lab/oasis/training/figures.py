@@ -72,7 +72,6 @@ def extractor_score(extractor: Decomposer, rows: Sequence[ExtractorRow]) -> Extr
 
 
 async def _claims(extractor: Decomposer, texts: Sequence[str]) -> list[list[str] | None]:
-    """The claims of each text; None where the extractor has no whole answer."""
     answers: list[list[str] | None] = []
     for text in texts:
         try:

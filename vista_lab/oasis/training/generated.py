@@ -55,7 +55,6 @@ def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting
 
 
 def _records(folder: Path, doubtful: bool) -> list[Record]:
-    """All records of a set of which some are usable."""
     records = settled(list(all_records([folder])))
     if not any(is_usable(record, doubtful=doubtful) for record in records):
         raise InputError(f"{folder} has no accepted pair; vista-guard oasis stats says why")

@@ -110,7 +110,6 @@ def _pairs(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _parse_pair(line: str) -> Mapping[str, Any] | None:
-    """Parses a pair; None if the line is none."""
     try:
         pair = json.loads(line)
     except ValueError:
