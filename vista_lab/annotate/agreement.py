@@ -194,8 +194,7 @@ def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
     """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
 
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
+    Raises InputError: the file cannot be read, or cells are wrong: names each.
     """
     unit = [] if form.parts is None else [form.parts.unit.value]
     faults = Faults()
@@ -213,9 +212,7 @@ def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults)
     for line in rows:
         name = line[ID], line[unit] if unit else "", line[MARK]
         if name not in waiting or waiting[name].split() != line[VERSIONS].split():
-            faults.append(
-                line.fault(MARK, "the sheets have no such open mark; they were changed since, or it is settled")
-            )
+            faults.append(line.fault(MARK, "no such mark is open: the sheets were changed, or it is settled"))
         elif line[ANSWER]:
             try:
                 discussed[name] = form.mark(line[MARK]).read(line[ANSWER])
@@ -311,9 +308,8 @@ class FormResults:
         """The consensus, a line of JSON for each item that two people or more marked."""
         by_item: dict[str, dict[str, Any]] = {}
         for settled in self.settled:
-            line = by_item.setdefault(
-                settled.case.item, {"id": settled.case.item, "marks": {}, "parts": {}, "open": []}
-            )
+            item = settled.case.item
+            line = by_item.setdefault(item, {"id": item, "marks": {}, "parts": {}, "open": []})
             if settled.open:
                 line["open"].append([settled.case.part, settled.mark] if settled.case.part else [settled.mark])
             elif settled.case.part:

@@ -14,7 +14,7 @@ import typer
 from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.tables import tell_written
+from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +35,7 @@ annotations_app = command_group("annotations", "Make annotation sheets, and batc
 
 StudyOption = Annotated[
     Path | None,
-    typer.Option(
-        "--study", metavar="FOLDER", help="Folder that annotations export wrote.  [default: the first sheet's folder]"
-    ),
+    typer.Option("--study", metavar="FOLDER", help="Folder of annotations export.  [default: the sheets' folder]"),
 ]
 
 
@@ -51,20 +49,12 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.")],
-    annotators: Annotated[
-        str, typer.Option(metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet.")
-    ],
+    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Annotators: ada,ben,cleo. Each gets a sheet.")],
     form: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FILE", help="What annotators mark: vista, desiderata, or a form's .yaml or .toml file."
-        ),
+        str, typer.Option(metavar="NAME|FILE", help="Form: vista, desiderata, or a .yaml or .toml file of yours.")
     ] = "vista",
     sheets: Annotated[
-        Kind,
-        typer.Option(
-            "--sheets", help="Excel and LibreOffice open xlsx (needs the extra evaluation); tsv is plain text."
-        ),
+        Kind, typer.Option("--sheets", help="xlsx (Excel, LibreOffice) needs the extra evaluation; tsv is text.")
     ] = "xlsx",
     run: Annotated[
         list[Path] | None,
@@ -87,19 +77,13 @@ def export(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
-    suggestions: Annotated[
-        bool, typer.Option("--suggestions", help="Show the run's labels: for training, not for figures.")
-    ] = False,
+    suggestions: Annotated[bool, typer.Option("--suggestions", help="Show the run's labels, for training.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")
-    ] = "auto",
-    columns: Annotated[
-        str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
-    ] = None,
+    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="Log format; auto detects it.")] = "auto",
+    columns: Annotated[str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log.")] = None,
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
 
@@ -135,11 +119,7 @@ def export(
 def import_(
     batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch.")],
     sheets: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[SHEET...]",
-            help="Filled sheets, named after annotators. Without any, people work in the dashboard.",
-        ),
+        list[Path] | None, typer.Argument(metavar="[SHEET...]", help="Filled sheets, or none: the dashboard.")
     ] = None,
     study: StudyOption = None,
     reports: ReportsOption = None,
@@ -160,9 +140,7 @@ def import_(
         from vista_lab.annotate.study import load
 
         if study is None and not sheets:
-            raise ConfigError(
-                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
-            )
+            raise ConfigError("nothing to import; give filled sheets, or with --study a folder of annotations export")
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
         with closing(Database(settings_and_url(reports, data_dir)[1])) as database:
@@ -251,9 +229,7 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
-    typer.echo(
-        f"keep {visible(str(out / FOLDER))} from annotators: it holds the labels of judge and data set", err=True
-    )
+    typer.echo(f"keep {visible(str(out / FOLDER))} from annotators: it has the labels of judge and data set", err=True)
 
 
 # Agreement
@@ -267,18 +243,12 @@ WORDS = {"cosine": "they read the same, or the cosine of their embeddings is abo
 
 
 def agree(
-    sheets: Annotated[
-        list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
-    ] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of sheets: a batch of the dashboard's database.")
-    ] = None,
+    sheets: Annotated[list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets by annotator.")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="NAME", help="A batch of the dashboard, not sheets.")] = None,
     match: Annotated[
         How, typer.Option(help="When two claims are the same: similar in meaning, as in the paper, or equal in text.")
     ] = "cosine",
-    settled: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
-    ] = None,
+    settled: Annotated[Path | None, typer.Option(metavar="FILE", help="An earlier discuss sheet, filled in.")] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option("--run", metavar="RUN", help="Folders of vista-guard eval, for Figure 2; may be repeated."),
@@ -287,16 +257,9 @@ def agree(
         str | None, typer.Option(metavar="IDS", help="Turns whose text is disfluent, for Table 7: c003.t1,c007.t3.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
-        ),
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of tables and discuss sheet.  [default: stdout]")
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html; several need --out."),
-    ] = "md",
+    formats: FormatsOption = "md",
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
     ] = False,
@@ -329,9 +292,8 @@ def agree(
         check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
         results = _results(wish)
-        suffix = (
-            ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
-        )
+        as_text = sheets and sheets[0].suffix.lower() != ".xlsx"
+        suffix = ".tsv" if as_text or find_spec("openpyxl") is None else ".xlsx"
         _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
 
 
@@ -426,17 +388,14 @@ def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str
     names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
-        raise ConfigError(
-            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
-        )
+        raise ConfigError(f"--disfluent names turn {unknown[0]!r}, in no sheet; copy an id from the first column")
     return names
 
 
 def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
     """Checks that no answers in a discuss sheet would be overwritten.
 
-    Raises:
-        ConfigError: a sheet has answers, and is not the one given with `--settled`.
+    Raises ConfigError: a sheet has answers, and is not the one given with `--settled`.
     """
     from vista_lab.annotate.agreeing import has_answers
 
@@ -535,12 +494,8 @@ def _remind(results: Results | FormResults, out: Path | None, queue: Path | None
 
 
 def export_decided(
-    out: Annotated[
-        Path, typer.Argument(metavar="REPORTS", help="File to write reports to; an existing file is replaced.")
-    ],
-    labels: Annotated[
-        Path, typer.Option(metavar="FILE", help="File to write people's labels to; an existing file is replaced.")
-    ],
+    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="File for reports; an existing one is replaced.")],
+    labels: Annotated[Path, typer.Option(metavar="FILE", help="File for labels; an existing one is replaced.")],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),

@@ -90,9 +90,7 @@ def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: S
     both = [(consensus, data.turns[consensus.turn.id]) for consensus in settled if consensus.settled]
     known = [(consensus, turn) for consensus, turn in both if turn.positive is not None and consensus.claims]
     if not known:
-        raise InputError(
-            "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
-        )
+        raise InputError("no turn has a label of its data set and a consensus, so runs cannot be compared with people")
     return [_measure_run(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
 
@@ -100,10 +98,8 @@ def _measure_run(run: RunMeasures, known: Sequence[tuple[SettledTurn, StudyTurn]
     gold = {_place(turn, run): _gold(one, turn, run) for one, turn in known if run.data_set in (LOG, turn.data_set)}
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
-        raise InputError(
-            f"{run.name} judged {run.data_set}, where no turn has both a label of its data set and a consensus; give runs "
-            f"over the study's data sets or over {LOG}"
-        )
+        why = f"{run.data_set}, where no turn has both a label of its data set and a consensus"
+        raise InputError(f"{run.name} judged {why}; give runs over the study's data sets or over {LOG}")
     reports = {name: report for name, report in run.reports.items() if name in kept}
     return replace(run, gold=kept, reports=reports)
 
@@ -180,11 +176,8 @@ def transitions(
     turns: Sequence[tuple[str, str, bool, Collection[Label]]], disfluent: Collection[str] = ()
 ) -> Transitions:
     """Sorts turns into categories. Each has its id, the data set's label, whether that is unverifiable, and people's labels."""
-    sorted_turns = [
-        CategorizedTurn(name, word, category(positive, labels, name in disfluent))
-        for name, word, positive, labels in turns
-    ]
-    return Transitions(sorted_turns)
+    known = ((name, word, category(bad, labels, name in disfluent)) for name, word, bad, labels in turns)
+    return Transitions([CategorizedTurn(*turn) for turn in known])
 
 
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:

@@ -22,14 +22,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vista_guard import __version__
-from vista_guard.errors import ConfigError, InputError, first_problem
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviewed import clean_name
 from vista_guard.types import Claim, Conversation, Label, Role, Turn, TurnReport
 from vista_lab.annotate import sheets
 from vista_lab.annotate.forms import Form, Item, Part, Unit, load_form
+from vista_lab.files import reading
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, values
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
@@ -153,11 +154,7 @@ class StudyData:
 
 
 def save(data: StudyData, folder: Path) -> None:
-    """Writes the study into `folder/study`.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
+    """Writes the study into `folder/study`. Raises ConfigError: the folder cannot be written."""
     study = data.study
     talks = list(dict.fromkeys(turn.talk for turn in study.turns))
     contents = {
@@ -196,22 +193,14 @@ def hand_out(data: StudyData, folder: Path, suffix: str) -> list[Path]:
 def load(folder: Path) -> StudyData:
     """Reads what `save` wrote. `folder` is the one with the sheets, or `study` in it.
 
-    Raises:
-        InputError: there is no study, its version is another, or one of its files is malformed.
+    Raises InputError: there is no study, its version is another, or one of its files is malformed.
     """
     place = folder / FOLDER if (folder / FOLDER / STUDY).is_file() else folder
-    try:
+    with reading(place / STUDY, "; name the folder that vista-guard annotations export wrote with --study"):
         study = Study.model_validate_json((place / STUDY).read_bytes())
         conversations = [Conversation.model_validate_json(line) for line in _lines(place / CONVERSATIONS)]
         reports = [TurnReport.model_validate_json(line) for line in _lines(place / REPORTS)]
         items = [_ITEMS.validate_json(line) for line in _lines(place / ITEMS)] if (place / ITEMS).is_file() else []
-    except OSError as exc:
-        raise InputError(
-            f"{folder} has no study: {exc.filename} cannot be read: {exc.strerror}. vista-guard annotations export writes one; "
-            "name its folder with --study"
-        ) from exc
-    except ValidationError as exc:
-        raise InputError(f"{place} has no study of this version: {first_problem(exc)}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
@@ -239,21 +228,17 @@ def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
 
 def claim_part(claim: Claim, column: str = "text", hint: str = "") -> Part:
     """A claim as a part of its turn."""
-    return Part(
-        claim.id, {column: claim.text}, hint, None if claim.span is None else (claim.span.start, claim.span.end)
-    )
+    place = None if claim.span is None else (claim.span.start, claim.span.end)
+    return Part(claim.id, {column: claim.text}, hint, place)
 
 
 def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
     before, reply = talk.turns[: turn.turn_index], talk.turns[turn.turn_index]
     question_index = max((place for place, earlier in enumerate(before) if earlier.role is Role.USER), default=None)
     context = [earlier for place, earlier in enumerate(before) if place != question_index and earlier.text.strip()]
-    return {
-        CONTEXT: "\n".join(f"{earlier.role}: {earlier.text}" for earlier in context),
-        QUESTION: "" if question_index is None else before[question_index].text,
-        DOCUMENT: _documents(reply),
-        TURN: reply.text,
-    }
+    said = "\n".join(f"{earlier.role}: {earlier.text}" for earlier in context)
+    question = "" if question_index is None else before[question_index].text
+    return {CONTEXT: said, QUESTION: question, DOCUMENT: _documents(reply), TURN: reply.text}
 
 
 def document_texts(turn: Turn) -> list[str]:
@@ -328,33 +313,19 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     """
     names = annotator_names(wanted.annotators)
     if not of_turns(wanted.form):
-        raise ConfigError(
-            f"form {wanted.form.name} does not annotate turns of a log: give a file of {wanted.form.item}s"
-        )
+        raise ConfigError(f"form {wanted.form.name} is not of turns of a log: give a file of {wanted.form.item}s")
     twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
     if twice is not None:
-        raise ConfigError(
-            f"two data sets or logs are named {twice}; rename one, so that runs and turns can be told apart"
-        )
+        raise ConfigError(f"two data sets or logs are named {twice}; rename one, so that runs can be told apart")
     each = list(wanted.each) * len(sources) if len(wanted.each) == 1 else list(wanted.each)
     if len(each) != len(sources):
-        raise ConfigError(
-            f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
-        )
-    drawn = [
-        _draw_source(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
-        for source, count in zip(sources, each, strict=True)
-    ]
+        raise ConfigError(f"--sample has {len(each)} numbers for {len(sources)} data sets; give one, or one each")
+    only, counted = len(sources) == 1, zip(sources, each, strict=True)
+    drawn = [_draw_source(source, _run_of(source, runs, only=only), count, wanted) for source, count in counted]
     _check_used(runs, drawn)
     turns, talks, reports = _number_turns(drawn)
-    study = Study(
-        annotators=names,
-        seed=wanted.seed,
-        shown=wanted.shown,
-        sets=tuple(one.told for one in drawn),
-        turns=tuple(turns),
-        form=wanted.form,
-    )
+    sets, how = tuple(one.told for one in drawn), {"seed": wanted.seed, "shown": wanted.shown, "form": wanted.form}
+    study = Study(annotators=names, sets=sets, turns=tuple(turns), **how)
     return StudyData(study, talks, reports)
 
 
@@ -373,14 +344,10 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     """
     names, (count, *more) = annotator_names(wanted.annotators), wanted.each
     if more or wanted.enrich or wanted.shown:
-        raise ConfigError(
-            f"form {wanted.form.name} takes a file of items: give one --sample, no --enrich and no --suggestions"
-        )
+        raise ConfigError(f"form {wanted.form.name} takes a file of items: one --sample, no --enrich, no --suggestions")
     items = read_items(path, wanted.form)
     if count is not None and count > len(items):
-        raise InputError(
-            f"{path} has {len(items):,} {wanted.form.item}s; ask for a sample of at most that, not {count:,}"
-        )
+        raise InputError(f"{path} has {len(items):,} {wanted.form.item}s; ask for at most that, not {count:,}")
     chosen = set(sample_names(tuple(item.id for item in items), count, wanted.seed))
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
@@ -392,11 +359,9 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
 def read_items(path: Path, form: Form) -> list[Item]:
     """Reads the items of a form from a table with the columns of its sheet (.xlsx, .tsv, .csv), else from JSON or JSON lines.
 
-    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts, or
-    mappings with `id` and columns. Items with the same `group` belong together.
-
-    Raises:
-        InputError: the file cannot be read, or an item is incomplete or a duplicate: names file, item, value.
+    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts,
+    or mappings with `id` and columns. Items with the same `group` belong together. Raises InputError: the file cannot be
+    read, or an item is incomplete or a duplicate: names file, item, value.
     """
     if not path.is_file():
         raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")
@@ -425,12 +390,8 @@ def _item_of_rows(name: str, rows: Sequence[sheets.Row], form: Form, unit: str) 
     heads = [row for row in rows if not unit or not row[unit]]
     if len(heads) != 1 or not name:
         where = f"{rows[0].file}, row {rows[0].number}"
-        raise InputError(
-            f"{where}: {form.item} {name!r} needs an id, and one row of its own, without a {unit}; it has {len(heads)}"
-        )
-    parts = [
-        Part(row[unit], {column: row[column] for column in form.part_columns}) for row in rows if unit and row[unit]
-    ]
+        raise InputError(f"{where}: {form.item} {name!r} needs an id, and one row without a {unit}, not {len(heads)}")
+    parts = [Part(row[unit], {name: row[name] for name in form.part_columns}) for row in rows if unit and row[unit]]
     return Item(name, {one.name: heads[0][one.name] for one in form.columns}, tuple(parts), heads[0]["group"] or name)
 
 
@@ -512,9 +473,7 @@ class _DrawnSet:
 def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedRun | None:
     matches = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
     if len(matches) > 1:
-        raise ConfigError(
-            f"{matches[0].name} and {matches[1].name} both judged {source.name}; give one run per data set"
-        )
+        raise ConfigError(f"{matches[0].name} and {matches[1].name} judged {source.name}; give one run per data set")
     for run in matches:
         changed = [name for name, sha in source.files.items() if run.files is not None and run.files.get(name) != sha]
         if changed:
@@ -527,9 +486,7 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_DrawnSet]) -> None:
     if unused is not None:
         judged = unused.data_set or "a log that it does not name"
         names = ", ".join(one.told.name for one in drawn)
-        raise InputError(
-            f"run {unused.name} judged {judged}, and the study draws from {names}; add the data that the run judged"
-        )
+        raise InputError(f"run {unused.name} judged {judged}, and the study draws from {names}; add its data")
 
 
 def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _DrawnSet:
@@ -538,13 +495,9 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
     candidates = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not candidates:
         if run is not None:
-            raise InputError(
-                f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
-            )
-        raise InputError(
-            f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the "
-            "folder with --run"
-        )
+            raise InputError(f"run {run.name} has no report on {source.name}; give the data that it judged")
+        how = "judge it first (vista-guard eval … --out FOLDER) and give the folder with --run"
+        raise InputError(f"{source.name} has no turn with claims of its own; {how}")
     if count is not None and count > len(candidates):
         raise InputError(
             f"{source.name} has {len(candidates):,} conversations with claims; ask for a sample of at most that, not {count:,}"
@@ -553,9 +506,7 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
     chosen = {candidate.name for group in rare.values() for candidate in group}
     size = len(candidates) if count is None else count
     if len(chosen) > size:
-        raise ConfigError(
-            f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
-        )
+        raise ConfigError(f"--enrich asks for {len(chosen)} conversations of {source.name}, --sample for {size} in all")
     others = tuple(candidate.name for candidate in candidates if candidate.name not in chosen)
     chosen |= set(sample_names(others, size - len(chosen), wanted.seed))
     study_set = StudySet(
@@ -578,9 +529,7 @@ def _rare(candidates: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapp
     for label, count in (wanted.enrich or {}).items():
         having = [candidate for candidate in candidates if candidate.has(label) and candidate.name not in taken]
         if len(having) < count:
-            raise InputError(
-                f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
-            )
+            raise InputError(f"found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}")
         names = set(sample_names(tuple(candidate.name for candidate in having), count, wanted.seed))
         rare[label] = [candidate for candidate in having if candidate.name in names]
         taken |= names
@@ -599,11 +548,8 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
         reports = [] if run is None else [
             run.reports[name, place] for place in range(len(entry.conversation.turns)) if (name, place) in run.reports
         ]  # fmt: skip
-        turns = (
-            list(_given_turns(source.name, entry, claims=claims))
-            if run is None
-            else [_judged_turn(source.name, entry, report) for report in reports]
-        )
+        given = list(_given_turns(source.name, entry, claims=claims)) if run is None else []
+        turns = given or [_judged_turn(source.name, entry, report) for report in reports]
         if turns:
             yield _Candidate(entry, turns, reports)
 
@@ -628,9 +574,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
     return StudyTurn.model_validate({**fields, **word, **known})
 
 
-def _number_turns(
-    drawn: Sequence[_DrawnSet],
-) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
+def _number_turns(drawn: Sequence[_DrawnSet]) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
     """Turns with their ids in sheets, conversations by a unique name, and reports with that name."""
     turns: list[StudyTurn] = []
     talks: dict[str, Conversation] = {}
@@ -643,9 +587,6 @@ def _number_turns(
         for turn in one.turns:
             turns.append(turn.model_copy(update={"id": f"c{number:03}.t{turn.turn_index}", "talk": talk}))
         by_place = {report.turn_index: report for report in one.reports}
-        reports |= {
-            turn.id: by_place[turn.turn_index].model_copy(update={"conversation_id": talk})
-            for turn in turns[-len(one.turns) :]
-            if turn.turn_index in by_place
-        }
+        placed = [turn for turn in turns[-len(one.turns) :] if turn.turn_index in by_place]
+        reports |= {one.id: by_place[one.turn_index].model_copy(update={"conversation_id": talk}) for one in placed}
     return turns, talks, reports

@@ -128,11 +128,7 @@ def reason(error: str) -> str:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A user's folder of publishers' files, scanned once for all data sets.
-
-    Raises:
-        InputError: the folder does not exist.
-    """
+    """A user's folder of publishers' files, scanned once for all data sets. Raises InputError: the folder does not exist."""
 
     path: Path
 
@@ -242,9 +238,7 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
     by_hand = [name for name in targets if not can_be_fetched(dataset, name)]
     if by_hand:
         lines = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
-        raise InputError(
-            f"data set {dataset.name} cannot be downloaded completely; put these files into {folder} yourself: {lines}"
-        )
+        raise InputError(f"data set {dataset.name} cannot be downloaded whole; put these files into {folder}: {lines}")
     for name, path in targets.items():
         said(f"fetching {dataset.origins[name]}")
         _fetch(dataset, name, path)
@@ -269,10 +263,8 @@ def _fetch(dataset: DataSet, name: str, path: Path) -> None:
         part.replace(path)
     except (OSError, HTTPException, ValueError) as exc:
         why = " ".join(str(exc).split())[:200] or type(exc).__name__
-        raise InputError(
-            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). "
-            f"Download it yourself and put it at {path}"
-        ) from exc
+        how = f"Download it yourself and put it at {path}"
+        raise InputError(f"{name} of {dataset.name} could not be fetched from {origin} ({why}). {how}") from exc
     finally:
         part.unlink(missing_ok=True)
 
@@ -311,7 +303,6 @@ def _from_hub(origin: str, path: Path) -> None:
 
 
 def _root_cause(exc: BaseException) -> str:
-    """The root cause of an error: the hub blames its cache when the network failed."""
     while exc.__cause__ is not None:
         exc = exc.__cause__
     return f"{type(exc).__name__}: {exc}"
@@ -331,14 +322,10 @@ class Survey:
         """All that is known, as JSON types."""
         dataset, opened, counts = self.dataset, self.opened, self.counts
         fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
+        paths, digests = (opened.paths, opened.fingerprints) if opened else ({}, {})
+        known = ((name, str(paths[name]) if name in paths else None, digests.get(name)) for name in dataset.files)
         files = [
-            {
-                "name": name,
-                "path": str(opened.paths[name]) if opened else None,
-                "sha256": opened.fingerprints[name] if opened else None,
-                "origin": dataset.origins.get(name),
-            }
-            for name in dataset.files
+            {"name": one, "path": path, "sha256": sha, "origin": dataset.origins.get(one)} for one, path, sha in known
         ]
         facts = {name: getattr(dataset, name) for name in fields} | {"parts": [*dataset.parts], "files": files}
         facts["missing"] = list(self.missing)

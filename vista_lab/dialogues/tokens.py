@@ -64,7 +64,6 @@ def token_counter(name: str | None = None) -> TokenCounter:
 
 
 def _is_cached() -> bool:
-    """True if tiktoken has its table without the network."""
     folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
     place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
     return (place / _CACHED_AS).is_file()
@@ -91,7 +90,5 @@ def _o200k() -> TokenCounter:
     except ImportError as exc:
         raise ConfigError(f"tokens {O200K} need tiktoken: install the extra evaluation, or take {WORDS}") from exc
     except Exception as exc:  # of the network, of a broken table
-        raise ConfigError(
-            f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
-        ) from exc
+        raise ConfigError(f"no table of {O200K} ({type(exc).__name__}); give its file, or take {WORDS}") from exc
     return TokenCounter(O200K, lambda text: len(encoding.encode(text, disallowed_special=())))

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import (
-    FAILED,
-    WRONG_INPUT,
-    DecomposerOption,
-    EmbedderOption,
-    JudgeOption,
-    PersonaOption,
-    VerifierOption,
-    exit_codes,
-    visible,
-)
+from vista_guard.cli import common
 from vista_guard.errors import ConfigError
+from vista_lab.cli.options import DataOption, MaxCostOption
 from vista_lab.evaluate.datasets import known
-from vista_lab.evaluate.replay import CacheOption, Claims
+from vista_lab.evaluate.replay import CacheOption, ClaimsOption
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluation
@@ -42,22 +34,15 @@ ESTIMATED = 1000
 
 
 DataArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATASET|LOG", autocompletion=known, help="A name of vista-guard datasets, or a log's file."
-    ),
+    str, typer.Argument(metavar="DATASET|LOG", autocompletion=known, help="A name of vista-guard datasets, or a log.")
 ]
-OutOption = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run of the same system is resumed.")
-]
+OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the run. One of the same system resumes.")]
 SystemOption = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="System to evaluate: vista, vista+ctx, overlap, … An unknown name lists all."),
+    str, typer.Option(metavar="NAME", help="System to evaluate: vista, vista+ctx, overlap, … An unknown one lists all.")
 ]
 PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")]
 OwnOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=VALUE", help="Option of the system, such as threshold=0.5; may be repeated."),
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the system, as threshold=0.5; repeatable.")
 ]
 EvidenceOption = Annotated[
     str | None,
@@ -69,22 +54,10 @@ EvidenceOption = Annotated[
     ),
 ]
 PassagesOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1, metavar="N", help="With --evidence: passages for each claim.  [default: 10 of a search, else 5]"
-    ),
+    int | None, typer.Option(min=1, metavar="N", help="--evidence: passages a claim.  [default: 5, of a search 10]")
 ]
 FitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--fit-on",
-        metavar="DATASET",
-        help="Fit majority or overlap on this set; test sets and the evaluated set are refused.",
-    ),
-]
-ClaimsOption = Annotated[
-    Claims,
-    typer.Option(help="given: judge the data's own claims, only in turns that have some. judge: decompose every turn."),
+    str | None, typer.Option("--fit-on", metavar="DATASET", help="Fit majority or overlap on this set; no test set.")
 ]
 GoldOption = Annotated[
     Gold,
@@ -94,20 +67,10 @@ GoldOption = Annotated[
     ),
 ]
 DisjointOption = Annotated[
-    bool,
-    typer.Option(
-        "--disjoint-topics",
-        help="factscore-…-test: leave out biographies whose topic is in the other model's training split.",
-    ),
+    bool, typer.Option("--disjoint-topics", help="factscore-…-test: leave out topics the other model is trained on.")
 ]
-LimitOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
-]
+LimitOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Sample of N conversations.  [default: all]")]
 SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")]
-CostOption = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
-]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
     int | None,
@@ -117,23 +80,13 @@ WorkersOption = Annotated[
         help="local: conversations judged at the same time. ray: workers.  [default: 4; ray: one per core of the cluster]",
     ),
 ]
-EachOption = Annotated[
-    int, typer.Option(min=1, metavar="N", help="ray: conversations judged at the same time by each worker.")
-]
+EachOption = Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations at a time by each worker.")]
 AddressOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS", help="ray: address of a running cluster, or auto.  [default: start one on this machine]"
-    ),
-]
-FolderOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Folder with the data sets' files."),
+    str | None, typer.Option(metavar="ADDRESS", help="ray: a running cluster's, or auto.  [default: start one here]")
 ]
 FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")]
 ColumnsOption = Annotated[
-    str | None,
-    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log: conversation=thread,role=speaker."),
+    str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log: conversation=thread,role=speaker.")
 ]
 
 
@@ -151,12 +104,12 @@ def evaluate(
     data: DataArgument,
     out: OutOption,
     system: SystemOption = "vista",
-    judge: JudgeOption = None,
-    verifier: VerifierOption = None,
-    decomposer: DecomposerOption = None,
-    embedder: EmbedderOption = None,
+    judge: common.JudgeOption = None,
+    verifier: common.VerifierOption = None,
+    decomposer: common.DecomposerOption = None,
+    embedder: common.EmbedderOption = None,
     policy: PolicyName = "monitor",
-    persona: PersonaOption = None,
+    persona: common.PersonaOption = None,
     option: OwnOption = None,
     fit_on: FitOption = None,
     evidence: EvidenceOption = None,
@@ -166,13 +119,13 @@ def evaluate(
     disjoint_topics: DisjointOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
-    max_cost: CostOption = None,
+    max_cost: MaxCostOption = None,
     cache: CacheOption = None,
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     each: EachOption = 1,
     address: AddressOption = None,
-    folder: FolderOption = None,
+    folder: DataOption = None,
     log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
 ) -> None:
@@ -186,7 +139,7 @@ def evaluate(
 
     Example: `vista-guard eval fade --data ~/data --out runs/fade`
     """
-    with exit_codes():
+    with common.exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.runs.cluster import SERVICE
         from vista_lab.runs.loop import ClaimsMode, RunSettings
@@ -260,31 +213,29 @@ def run(
     # Unreadable rows of a published data set are only counted; those of the user's own log should be fixed.
     mendable = plan.source.is_log and done.figures.skipped > 0
     if mendable or not done.figures.complete:
-        return WRONG_INPUT
-    return FAILED if done.session.judged_nothing else 0
+        return common.WRONG_INPUT
+    return common.FAILED if done.session.judged_nothing else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
-    """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
     from vista_lab.runs.made import gate_of
 
     gate = gate_of(log)
     measured = judge if judge not in (None, "embedded") else verifier or SHIPPED
     if gate and gate == measured:
-        typer.echo(
-            f"the pairs of this log passed gates that asked {gate}, which is measured here: its figures are too good. Generate "
-            "with another --gate, or measure on gold that people checked",
-            err=True,
-        )
+        why = f"gates that asked {gate}, which is measured here: its figures are too good"
+        how = "Generate with another --gate, or measure on gold that people checked"
+        typer.echo(f"the pairs of this log passed {why}. {how}", err=True)
 
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
-    """Names the topics without a page in the dump of Wikipedia."""
     missing = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
     if missing:
         names = ", ".join(repr(topic) for topic in missing[:20]) + (", …" if len(missing) > 20 else "")
-        typer.echo(visible(f"no page for {len(missing):,} topics, whose claims stay unchecked: {names}"), err=True)
+        typer.echo(
+            common.visible(f"no page for {len(missing):,} topics, whose claims stay unchecked: {names}"), err=True
+        )
 
 
 def _tell_left_out(plan: Plan) -> None:
@@ -292,9 +243,9 @@ def _tell_left_out(plan: Plan) -> None:
     from vista_lab.logs.source import UNANSWERED
 
     for line in (*plan.notes.unread_told(), *plan.notes.told()):
-        typer.echo(visible(line), err=True)
+        typer.echo(common.visible(line), err=True)
     for line in plan.notes.labels_told() if plan.source.is_log else ():
-        typer.echo(visible(line), err=True)
+        typer.echo(common.visible(line), err=True)
     if plan.silent > plan.notes.omissions[UNANSWERED]:
         what = "conversation has" if plan.silent == 1 else "conversations have"
         typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
@@ -308,15 +259,8 @@ async def _start(
         return order(max_cost), place.count or 4
     from vista_lab.runs.cluster import RaySystem
 
-    cluster = await RaySystem.start(
-        order,
-        workers=place.count,
-        address=place.address,
-        each=place.each,
-        max_cost=max_cost,
-        expected=info,
-        tell=say,
-    )
+    start = partial(RaySystem.start, order, max_cost=max_cost, expected=info, tell=say)
+    cluster = await start(workers=place.count, address=place.address, each=place.each)
     return cluster, cluster.places
 
 
@@ -354,7 +298,6 @@ async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings
 
 
 def _disjoint(data: str) -> str:
-    """The name of the set without topics that another training split has."""
     from vista_lab.datasets.registry import DISJOINT, all_datasets
 
     if f"{data}{DISJOINT}" not in all_datasets():
@@ -366,9 +309,7 @@ def _disjoint(data: str) -> str:
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
     if engine == "local" and (address is not None or each != 1):
         option = "--address" if address is not None else "--each"
-        raise ConfigError(
-            f"{option} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
-        )
+        raise ConfigError(f"{option} needs --engine ray; with --engine local, --workers is the number judged at once")
     return Workers(engine, count, each, address)
 
 
@@ -384,18 +325,14 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
     order = EvidenceOrder.parse(text, passages, out.resolve() / EVIDENCE)
     if order.kind != "recorded":
         if engine == "ray":
-            raise ConfigError(
-                f"--evidence {order.kind} is recorded by one process; run with --engine local, or replay its recording with "
-                "--evidence recorded:FILE"
-            )
+            how = "run with --engine local, or replay its recording with --evidence recorded:FILE"
+            raise ConfigError(f"--evidence {order.kind} is recorded by one process; {how}")
         return order
     if passages is not None:
         raise ConfigError("--passages cannot change a recording; leave it out")
     file = Path(order.source)
     if file.parent == out.resolve():
-        raise ConfigError(
-            f"--evidence recorded: {file} is this run's own; resume it with the --evidence that it was made with"
-        )
+        raise ConfigError(f"--evidence recorded: {file} is this run's own; resume it with its own --evidence")
     return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 

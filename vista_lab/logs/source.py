@@ -80,9 +80,7 @@ def csv_lines(
                 return
             except csv.Error as exc:
                 open_ended = "unexpected end" in str(exc)
-                why = (
-                    "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
-                )
+                why = "a quote is opened here or below and never closed; the rest is not read" if open_ended else exc
                 yield line, f"is not a row of a table: {why}"
     finally:
         text.detach()  # The caller closes the file.
@@ -346,7 +344,6 @@ def _count_in(line: bytes) -> int:
 
 
 def _count_file(path: Path) -> int:
-    """Number of values in a file of a folder; an unreadable file counts as one broken value."""
     try:
         return count(path)
     except InputError:
@@ -361,9 +358,7 @@ def shape(path: Path) -> Shape:
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
         other = next((kind for start, kind in OTHERS.items() if head.startswith(start)), None)
         if other is not None:
-            raise InputError(
-                f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (gzipped ones are read)"
-            )
+            raise InputError(f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (or gzipped)")
         if head.startswith(PARQUET_MAGIC):
             if isinstance(file, gzip.GzipFile):
                 raise InputError(f"log {path} is a Parquet file in a gzip archive; unpack it, Parquet is packed itself")
@@ -385,7 +380,6 @@ def shape(path: Path) -> Shape:
 
 
 def _is_table(head: bytes) -> bool:
-    """Recognises a header: delimited names, not JSON."""
     return not head.startswith((b"{", b'{"')) and delimiter_of(head.decode("utf-8", "replace")) is not None
 
 

@@ -35,35 +35,20 @@ ADDS = Additions(
         ),
     ),
     systems={"oasis": "vista_lab.oasis.system:RECIPE"},
-    data_sets=("vista_lab.oasis.sets:data_sets",),
+    data_sets="vista_lab.oasis",
     forms="vista_lab.oasis",
     tables={"oasis": "vista_lab.oasis.tables:TABLES"},
 )
 
 _HOMES = {
-    "Cut": "passages",
-    "EmbeddedGenerator": "embedded",
-    "Exporting": "exports",
-    "ModelGenerator": "chat",
-    "Record": "records",
-    "VerifierGates": "judged",
-    "export": "exports",
-    "figures": "statistics",
-    "make_set": "generate",
-    "read_records": "records",
-}
+    "Cut": "passages", "EmbeddedGenerator": "embedded", "Exporting": "exports", "ModelGenerator": "chat",
+    "Record": "records", "VerifierGates": "judged", "export": "exports", "figures": "statistics",
+    "make_set": "generate", "read_records": "records",
+}  # fmt: skip
 __all__ = [
-    "Cut",
-    "EmbeddedGenerator",
-    "Exporting",
-    "ModelGenerator",
-    "Record",
-    "VerifierGates",
-    "export",
-    "figures",
-    "make_set",
-    "read_records",
-]
+    "Cut", "EmbeddedGenerator", "Exporting", "ModelGenerator", "Record", "VerifierGates", "export", "figures",
+    "make_set", "read_records",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

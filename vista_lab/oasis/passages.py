@@ -53,16 +53,12 @@ class Cut:
 
     def __post_init__(self) -> None:
         if self.language != "en":
-            raise ConfigError(
-                f"language is {self.language!r}; documents are cut into sentences in English only: give en"
-            )
+            raise ConfigError(f"language is {self.language!r}; documents are cut in English only: give en")
         for name, least in (("sentences", FEWEST), ("stride", 1), ("per_document", 0), ("limit", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not 1 <= self.shard <= self.shards:
-            raise ConfigError(
-                f"shard is {self.shard}/{self.shards}; give 1/{self.shards} to {self.shards}/{self.shards}"
-            )
+            raise ConfigError(f"shard is {self.shard}/{self.shards}; give 1 to {self.shards} of {self.shards}")
 
 
 @dataclass
@@ -103,8 +99,7 @@ class Corpus:
     def read(self) -> Iterator[tuple[Document, list[Passage]]]:
         """Each document of the shard with its drawn passages, read again from the disk.
 
-        Raises:
-            InputError: a file changed since it was cut.
+        Raises InputError: a file changed since it was cut.
         """
         wanted = set(self.documents)
         for document in _documents(self.folder, [], self.reader):
@@ -130,8 +125,7 @@ class Corpus:
 def survey(folder: Path, cut: Cut) -> Corpus:
     """Reads and cuts all documents of a folder.
 
-    Raises:
-        InputError: the folder does not exist, or holds no text that can be cut.
+    Raises InputError: the folder does not exist, or holds no text that can be cut.
     """
     corpus = Corpus(folder, cut)
     nearby = _Nearby()
@@ -148,13 +142,9 @@ def survey(folder: Path, cut: Cut) -> Corpus:
             if earlier:
                 corpus.repeats[passage.id] = earlier
     if not corpus.files:
-        raise InputError(
-            f"{folder} holds no document that can be read; give a folder of text, Markdown, HTML or PDF files"
-        )
+        raise InputError(f"{folder} holds no readable document; give a folder of text, Markdown, HTML or PDF files")
     if not drawn:
-        raise InputError(
-            f"{folder}: none of {len(corpus.files):,} documents has {FEWEST} sentences that end with a mark"
-        )
+        raise InputError(f"{folder}: none of {len(corpus.files):,} documents has {FEWEST} sentences with an end")
     if 0 < cut.limit < len(drawn):
         drawn = heapq.nsmallest(cut.limit, drawn, key=lambda name: _hash(f"{cut.seed}:{name}"))
     corpus.drawn = frozenset(drawn)

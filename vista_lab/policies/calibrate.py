@@ -42,10 +42,7 @@ def calibrate(
         Path | None, typer.Argument(metavar="REPORTS", help="Reports of replay with --policy monitor.")
     ] = None,
     labels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="With REPORTS: labels of turns or claims, JSON lines, see docs/design/risk-control.md."
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Labels of REPORTS: see docs/design/risk-control.md.")
     ] = None,
     verifier: Annotated[
         str | None,
@@ -60,14 +57,10 @@ def calibrate(
         ),
     ] = None,
     level: Annotated[
-        LevelName,
-        typer.Option(
-            help="turn: count fine turns that are withheld. claim: count fine claims, as a share of each turn."
-        ),
+        LevelName, typer.Option(help="turn: count withheld fine turns. claim: fine claims, by share of a turn.")
     ] = "turn",
     source: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]"),
+        str | None, typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]")
     ] = None,
 ) -> None:
     """Choose thresholds from labelled turns, or a verifier's from labelled claims.
@@ -86,9 +79,7 @@ def calibrate(
     with exit_codes():
         if verifier is not None:
             if reports is not None or labels is not None:
-                raise InputError(
-                    "--verifier calibrates a verifier, REPORTS and --labels calibrate a policy; give one of them"
-                )
+                raise InputError("--verifier calibrates a verifier, REPORTS and --labels a policy; give one of them")
             fit(verifier, pairs, out, source)
             return
         if reports is None or labels is None or pairs is not None:
@@ -99,7 +90,6 @@ def calibrate(
 
 
 def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
-    """Fits, writes and prints the risk table of labelled reports."""
     from rich.console import Console
 
     from vista_guard.policy.risk import Level
@@ -113,11 +103,8 @@ def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source
     if fitted.unfitted:
         console.print(f"the turn's risk was not fitted: {visible(fitted.unfitted)}", markup=False, soft_wrap=True)
     if fitted.unknown or fitted.unmatched:
-        typer.echo(
-            f"{fitted.unknown:,} reported {level}s without a label and {fitted.unmatched:,} labels without a report are "
-            "not counted",
-            err=True,
-        )
+        reported = f"{fitted.unknown:,} reported {level}s without a label"
+        typer.echo(f"{reported} and {fitted.unmatched:,} labels without a report are not counted", err=True)
 
 
 def tables(found: Calibration) -> RenderableType:
@@ -146,9 +133,7 @@ def _group() -> None:
 def measure(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL", help="shipped, hf:ORG/MODEL, a folder, openai:MODEL@URL, veto:A,B or split:A,B."
-        ),
+        typer.Argument(metavar="MODEL", help="shipped, hf:ORG/MODEL, folder, openai:MODEL@URL, veto:A,B, split:A,B."),
     ],
     calibration: Annotated[
         Path | None,
@@ -183,18 +168,13 @@ def measure(
 
 
 def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
-    """The verifier with the options of the settings, but this calibration.
-
-    Raises:
-        ConfigError: it cannot be built.
-    """
+    """The verifier with the options of the settings, but this calibration. Raises ConfigError: it cannot be built."""
     from vista_guard.judges.verifiers import build_verifier
     from vista_guard.settings.sources import Settings
 
     settings = Settings.load()
-    return build_verifier(
-        model, settings.verifier_options.model_copy(update={"calibration": calibration}), settings.model
-    )
+    options = settings.verifier_options.model_copy(update={"calibration": calibration})
+    return build_verifier(model, options, settings.model)
 
 
 async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
@@ -252,12 +232,8 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     console = Console(highlight=False)
     console.print(table(calibration))
     if calibration.temperature >= HOTTEST:
-        warning = (
-            "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
-        )
-        typer.echo(
-            f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
-        )
+        warning = "its probabilities say next to nothing here; look at the share that is right before you use it"
+        typer.echo(f"{visible(calibration.verifier)}: the temperature is the highest tried: {warning}", err=True)
     copies = sum(set(WORDS.findall(one.claim.lower())) <= set(WORDS.findall(one.evidence.lower())) for one in supported)
     if pairs is not None and copies > COPIED * len(supported):
         typer.echo(
@@ -268,9 +244,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
     if low:
         warning = f"{' and '.join(low)}: below {UNLIKELY:g} a claim gets a label that the verifier finds unlikely"
-        typer.echo(
-            f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True
-        )
+        typer.echo(f"{warning}; verify a text that you know first, or calibrate on more documents", err=True)
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

@@ -62,9 +62,7 @@ def load(model: nn.Module, values: Mapping[str, Tensor]) -> None:
     """Sets the trained weights; a name that differs raises."""
     own = trained(model)
     if odd := sorted(own.keys() ^ values.keys()):
-        raise InputError(
-            f"{odd[0]} and {len(odd) - 1} more weights are on one side only: another rank or other layers?"
-        )
+        raise InputError(f"{odd[0]} and {len(odd) - 1} more weights are on one side: another rank or other layers?")
     for name, tensor in own.items():
         tensor.copy_(values[name])
 
@@ -100,8 +98,6 @@ def plain(model: nn.Module, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state of a model without adapters that does what this one does with these trained values."""
     state = {**model.state_dict(), **values}
     adapters = {name: module for name, module in model.named_modules() if isinstance(module, Adapted)}
-    merged = {
-        f"{name}.weight": module.merged(state[f"{name}.a"], state[f"{name}.b"]) for name, module in adapters.items()
-    }
+    merged = {f"{name}.weight": own.merged(state[f"{name}.a"], state[f"{name}.b"]) for name, own in adapters.items()}
     inner = {f"{name}.{part}" for name in adapters for part in ("a", "b")}
     return {name.replace(_BASE, "."): tensor for name, tensor in state.items() if name not in inner} | merged

@@ -208,7 +208,6 @@ class Run:
             self._average(_MEAN_EVERY)
 
     def _average(self, steps: int) -> None:
-        """Takes the weights into their mean, for the steps since the last time."""
         share = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
         for name, tensor in lora.trained(self.model).items():
             self.mean[name].lerp_(tensor, 1 - share)
@@ -227,9 +226,8 @@ class Run:
     def save_adapter(self, **facts: object) -> None:
         """Saves the trained weights alone, last and mean, in half precision: a few MB that another run starts from."""
         last, mean = ({key: t.half() for key, t in part.items()} for part in (lora.trained(self.model), self.mean))
-        torch.save(
-            {"last": last, "mean": mean, "alpha": lora.alpha_of(self.model), "facts": facts}, self.out / "adapter.pt"
-        )
+        state = {"last": last, "mean": mean, "alpha": lora.alpha_of(self.model), "facts": facts}
+        torch.save(state, self.out / "adapter.pt")
 
     def keep(self) -> None:
         """Saves what ``resume`` needs; if killed midway, the previous save remains."""
@@ -366,9 +364,7 @@ def main() -> None:
     parser.add_argument("--save-minutes", type=float, default=5)
     parser.add_argument("--lora", type=int, default=0, help="rank of adapters; 0 trains the weights themselves")
     parser.add_argument("--lora-alpha", type=float, default=32, help="adapters are scaled by this over their rank")
-    parser.add_argument(
-        "--adapter", type=Path, help="go on from this adapter.pt, or from a milestone of training.snapshot"
-    )
+    parser.add_argument("--adapter", type=Path, help="go on from this adapter.pt, or a milestone of training.snapshot")
     parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
     parser.add_argument("--freeze-words", action="store_true", help="the table of words is not trained")
     parser.add_argument("--float32", action="store_true", help="no bfloat16, even where the CPU has it")

@@ -130,9 +130,7 @@ def _documents(row: Row, field: str) -> tuple[Document, ...]:
     texts = row.texts(field) if isinstance(value, list) else [row.nonblank(field)]
     coded = next((text for text in texts if _NUMBERS.fullmatch(text.strip())), None)
     if coded is not None:
-        raise InputError(
-            f"{field} is {coded[:40]!r}; expected text: run the publisher's script that turns the numbers into it"
-        )
+        raise InputError(f"{field} is {coded[:40]!r}; expected text: run the publisher's script that makes it")
     return documents(texts)
 
 
@@ -177,9 +175,7 @@ def read_ragtruth(given: BenchmarkFiles) -> Iterator[Entry]:
 def _span(row: Row, text: str) -> Span:
     start, end = row.number_of("start"), row.number_of("end")
     if not 0 <= start < end <= len(text):
-        raise InputError(
-            f"labels {row.number}: start {start} and end {end} are no place in a response of {len(text)} characters"
-        )
+        raise InputError(f"labels {row.number}: {start} to {end} is no place in a response of {len(text)} characters")
     return Span(start=start, end=end)
 
 
@@ -247,9 +243,8 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
         words = [str(one.value("human_label")) for one in triplets]
         labels = {claim.id: one.label("human_label", _ENTAILED) for claim, one in zip(claims, triplets, strict=True)}
         word = next((kind for kind in ("Contradiction", "Neutral") if kind in words), "Entailment")
-        told = answer(row.nonblank("response"), documents(example.texts("context"))).model_copy(
-            update={"claims": claims}
-        )
+        turn = answer(row.nonblank("response"), documents(example.texts("context")))
+        told = turn.model_copy(update={"claims": claims})
         gold = given.labels.gold(word, f"{part} {identity}", part)
         turns = (*_question(example, "question"), told)
         yield replace(labelled(row, f"refchecker-{row.stem}-{identity}", turns, gold), labels=labels)
@@ -259,8 +254,5 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
 
 
 READERS: Mapping[ReaderName, Callable[[BenchmarkFiles], Iterator[Entry]]] = {
-    "rows": read_rows,
-    "ragtruth": read_ragtruth,
-    "faithbench": read_faithbench,
-    "refchecker": read_refchecker,
-}
+    "rows": read_rows, "ragtruth": read_ragtruth, "faithbench": read_faithbench, "refchecker": read_refchecker,
+}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,15 +20,9 @@ if TYPE_CHECKING:
 
 def build(
     questions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="Questions with reference answers: JSON, JSONL or CSV with id, questions (one), answer; facts are kept.",
-        ),
+        Path, typer.Argument(metavar="QUESTIONS", help="JSON, JSONL or CSV: id, questions (one), answer, facts.")
     ],
-    model: Annotated[
-        str, typer.Option(metavar="MODEL", help="openai:MODEL@URL, openai:MODEL or langchain:PROVIDER:MODEL.")
-    ],
+    model: Annotated[str, typer.Option(metavar="MODEL", help="openai:MODEL[@URL] or langchain:PROVIDER:MODEL.")],
     out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
     verifier: VerifierOption = None,
     prompts: Annotated[
@@ -73,9 +68,8 @@ def build(
 
         async def work(done: Callable[[int], None], stop: Event) -> Built:
             try:
-                return await run(
-                    read.items, questions, out, maker, at_once=at_once, told=done, stop=stop, reviews=reviews
-                )
+                work_on = partial(run, read.items, questions, out, maker, reviews=reviews)
+                return await work_on(at_once=at_once, told=done, stop=stop)
             finally:
                 await maker.model.aclose()
 
@@ -88,9 +82,7 @@ def _summary(built: Built, out: Path) -> str:
     from vista_lab.dialogues.question_sets import QUESTIONS
     from vista_lab.runs.made import State
 
-    lines = [
-        f"{built.written:,} of {built.total:,} questions are in {out / QUESTIONS}, {built.reviewed:,} of them reviewed"
-    ]
+    lines = [f"{built.written:,} of {built.total:,} questions are in {out / QUESTIONS}, {built.reviewed:,} reviewed"]
     lines += [f"  {count:>6,}  refused: {reason}" for reason, count in built.reasons.most_common()]
     left = built.states[State.ACCEPTED] - built.written
     return "\n".join([*lines, *([f"  {left:>6,}  refused: people said so"] if left else [])])

@@ -42,9 +42,7 @@ def run(
             "and thread_id, or answers:LOG, transcripts; may be repeated.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run made in the same way is resumed.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the run. One made the same way is resumed.")],
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,10 +58,7 @@ def run(
         typer.Option(help="paper: the paper's settings; those that need another run too where --baseline names it."),
     ] = None,
     baseline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", help="For noise: a judged run of the same set and models, in the settings single and multi."
-        ),
+        Path | None, typer.Option(metavar="RUN", help="For noise: the set's judged run in single and multi.")
     ] = None,
     errors: Annotated[
         Path | None,
@@ -117,14 +112,9 @@ def run(
     ] = None,
     tokens: TokensOption = None,
     system: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[MODEL=]FILE", help="System prompt, of one model or of all; may be repeated.  [default: none]"
-        ),
+        list[str] | None, typer.Option(metavar="[MODEL=]FILE", help="System prompt of a model or all; repeatable.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only the first N items.  [default: all]")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="The first N items.  [default: all]")] = None,
     data: DataOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues held at the same time.")] = 16,
@@ -157,13 +147,8 @@ def run(
         assistants = [_assistant(one, max_cost, at_once, max_tokens) for one in model]
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in settings])
-        noise, noisy = _noise(
-            question_set,
-            [one.name for one in assistants],
-            settings,
-            baseline,
-            Errors(out, errors, reviewed, judge, max_cost),
-        )
+        names, made = [one.name for one in assistants], Errors(out, errors, reviewed, judge, max_cost)
+        noise, noisy = _noise(question_set, names, settings, baseline, made)
         finder, retrieval = _finder(settings, question_set, corpus, embedder, reranker, max_cost)
         dialogues = Dialogues(
             question_set,
@@ -200,7 +185,6 @@ def run(
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
-    """The first items of a set, and its path. Prints the notes of the reader."""
     from vista_lab.dialogues.questions import find_questions, read_questions
 
     place = find_questions(name, data)
@@ -219,7 +203,6 @@ def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
 def _borrowed_histories(
     settings: Sequence[DialogueSetting], questions: QuestionSet
 ) -> dict[tuple[str, str], Mapping[str, Past]]:
-    """Turns before the last, from other runs and from transcripts."""
     from vista_lab.dialogues.histories import history_of, read_history, read_transcripts
 
     histories: dict[tuple[str, str], Mapping[str, Past]] = {}
@@ -259,9 +242,7 @@ def _noise(
         raise ConfigError("noise needs --baseline RUN: a judged run of the same set and models, in single and multi")
     known = {cohort.model: mastered_items(cohort) for cohort in _single_cohorts(baseline, questions)}
     if lacking := [model for model in models if model not in known]:
-        raise ConfigError(
-            f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
-        )
+        raise ConfigError(f"{baseline} has not judged {lacking[0]} in setting single, but {', '.join(known) or 'none'}")
     histories = {model: read_history(baseline, model) for model in models}
     turns = [own_turns(model, questions.items, known[model], histories[model]) for model in models]
     wrong = _wrong_answers(turns, errors)
@@ -280,20 +261,16 @@ def _noise(
 
 
 def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
-    """The cohorts of a run in the setting single, of the same set and by one judge."""
     from vista_lab.dialogues.records import read_dialogue_manifest
     from vista_lab.dialogues.scored import read_cohorts
     from vista_lab.dialogues.tokens import token_counter
 
     if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
         raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
-    cohorts = [
-        cohort for cohort in read_cohorts(folder, questions, token_counter("words")) if cohort.setting == "single"
-    ]
+    every = read_cohorts(folder, questions, token_counter("words"))
+    cohorts = [cohort for cohort in every if cohort.setting == "single"]
     if len(judges := {(cohort.decomposer, cohort.judge) for cohort in cohorts}) > 1:
-        raise ConfigError(
-            f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
-        )
+        raise ConfigError(f"--baseline {folder} was judged in {len(judges)} ways; give one of one decomposer and judge")
     return cohorts
 
 
@@ -332,16 +309,13 @@ def _wrong_answers(turns: Sequence[OwnTurns], errors: Errors) -> list[WrongAnswe
 
 
 def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[WrongAnswer]:
-    """The errors with people's verdicts from a consensus."""
     from vista_lab.dialogues.noise import apply_reviews
     from vista_lab.dialogues.validating import read_consensus
 
     if consensus is None:
         return errors
     rows = [{"id": error.id, "premise": error.premise, "claim": error.claim} for error in errors]
-    return apply_reviews(
-        errors, {pair.id: pair.majority == "contradiction" for pair in read_consensus(consensus, rows)}
-    )
+    return apply_reviews(errors, {one.id: one.majority == "contradiction" for one in read_consensus(consensus, rows)})
 
 
 def _finder(
@@ -352,7 +326,6 @@ def _finder(
     reranker: str,
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
-    """The passage finder for these options, and its description; None if nothing is retrieved."""
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.dialogues.reranking import build_reranker
@@ -395,7 +368,6 @@ STATEMENTS = 11.3
 
 
 def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
-    """An estimate of the run: answers to ask for, their maximal cost, and questions to a judge afterwards."""
     jobs, costs = dialogues.jobs(), list[float | None]()
     for job in jobs:
         prices = getattr(job.assistant, "prices", None)
@@ -423,7 +395,6 @@ def _most_read(job: DialogueJob, max_tokens: int) -> int:
 
 
 def _fingerprint(references: str | None) -> str:
-    """A fingerprint of the items' documents, for the manifest."""
     import hashlib
 
     from vista_lab.dialogues.settings import ORACLE
@@ -476,9 +447,7 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
 def _summary(held: DialogueCounts, out: Path) -> str:
     from vista_lab.dialogues.asking import UNREACHED
 
-    lines = [
-        f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
-    ]
+    lines = [f"{held.whole:,} of {held.dialogues:,} dialogues have a last answer: {held.answered:,} answers, in {out}"]
     for reason, count in sorted(held.reasons.items()):
         lines.append(f"  {count:>6,}  " + (UNREACHED if reason == UNREACHED else f"{UNREACHED}: {reason}"))
     return "\n".join(lines)

@@ -27,10 +27,7 @@ FORMS = {PAIRS: "knowmt_pairs", ANSWERS: "knowmt_statements"}
 def validate(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="RUN|FILE",
-            help="A judged run, with --out or --people; or a CSV with premise (or answer), claim and label_0, label_1, …",
-        ),
+        typer.Argument(metavar="RUN|FILE", help="A judged run, or a CSV with premise, claim and label_0, label_1, …"),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write pairs and answers of a run here, for people to mark.")
@@ -42,16 +39,10 @@ def validate(
         typer.Option(metavar="FILE", help="consensus.jsonl of vista-guard agree, on the pairs that --out wrote."),
     ] = None,
     counts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The same, on the answers that --out wrote: SMAPE and omissions of the decomposer."
-        ),
+        Path | None, typer.Option(metavar="FILE", help="On --out's answers: SMAPE and omissions of the decomposer.")
     ] = None,
     naturalness: Annotated[
-        bool,
-        typer.Option(
-            "--naturalness", help="Have the model of --judge rate dialogues of a run on three rubrics, 1 to 5."
-        ),
+        bool, typer.Option("--naturalness", help="The model of --judge rates dialogues on three rubrics, 1 to 5.")
     ] = False,
     judge: Annotated[str, typer.Option(metavar="NAME", help="A judge, as for vista-guard knowmt judge.")] = "shipped",
     prompts: PromptsOption = None,
@@ -74,13 +65,9 @@ def validate(
 
         chosen = sum((out is not None, people is not None, counts is not None, naturalness))
         if source.is_dir() and chosen != 1:
-            raise ConfigError(
-                "of a run give one of --out, --people, --counts and --naturalness: to have its pairs marked, or compared"
-            )
+            raise ConfigError("of a run give one of --out, --people, --counts and --naturalness, to mark or compare")
         if not source.is_dir() and chosen:
-            raise ConfigError(
-                f"--out, --people, --counts and --naturalness go with a run, and {source} is a file of labelled pairs"
-            )
+            raise ConfigError(f"--out, --people, --counts and --naturalness go with a run; {source} is labelled pairs")
         if naturalness:
             typer.echo(_rate_dialogues(source, sample, seed, judge, max_cost))
         elif out is not None:
@@ -91,11 +78,8 @@ def validate(
             drawn = [] if people is None else _pairs(source, questions, sample, seed)
             pairs = read_labelled(source) if people is None else read_consensus(people, drawn)
             validated = _validate_judge(pairs, pair_judge(judge, prompts, max_cost, 8, cache))
-            typer.echo(
-                "\n".join(
-                    [_summary(validated, judge), *_by_model(validated, {item["id"]: item["model"] for item in drawn})]
-                )
-            )
+            models = {item["id"]: item["model"] for item in drawn}
+            typer.echo("\n".join([_summary(validated, judge), *_by_model(validated, models)]))
 
 
 def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list[dict[str, str]]:
@@ -117,10 +101,8 @@ def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, o
         write_whole(out / name, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows))
         path = visible(str(out / name))
         typer.echo(f"wrote {len(rows):,} items to {path}")
-        typer.echo(
-            f"next: vista-guard annotations export {path} --form {form} --annotators ada,ben,cleo --out sheets-{form}",
-            err=True,
-        )
+        next_step = f"annotations export {path} --form {form} --annotators ada,ben,cleo --out sheets-{form}"
+        typer.echo(f"next: vista-guard {next_step}", err=True)
 
 
 def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> JudgeValidation:
@@ -157,9 +139,8 @@ def _test_lines(what: str, tests: ModelTests) -> list[str]:
 
 def _decomposer_summary(figures: DecomposerValidation) -> str:
     lines = [f"{figures.answers:,} answers: SMAPE {figures.smape:.1%}, omission rate {figures.omitted:.1%}"]
-    lines += [
-        f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in figures.by_model.items()
-    ]
+    by_model = figures.by_model.items()
+    lines += [f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in by_model]
     return "\n".join([*lines, *([] if figures.tests is None else _test_lines("SMAPE", figures.tests))])
 
 
@@ -178,10 +159,8 @@ def _rate_dialogues(folder: Path, sample: int, seed: int, judge: str, max_cost: 
 
     ratings = asyncio.run(ask())
     means = ", ".join(f"{name} {value:.2f}" for name, value in ratings.means.items())
-    lines = [
-        f"{ratings.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}: {means}; mean {ratings.overall:.2f}",
-        f"a mean of 4.0 or more (CF): {ratings.natural}",
-    ]
+    rated = f"{ratings.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}"
+    lines = [f"{rated}: {means}; mean {ratings.overall:.2f}", f"a mean of 4.0 or more (CF): {ratings.natural}"]
     return "\n".join([*lines, *(f"  no rating: {failure}" for failure in ratings.failures[:5])])
 
 

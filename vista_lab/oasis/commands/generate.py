@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vista_lab.oasis.generate import Outcome
     from vista_lab.oasis.judged import VerifierGates
     from vista_lab.oasis.passages import Corpus
+    from vista_lab.oasis.shortcuts import Result
     from vista_lab.oasis.statistics import SetFigures
 
 CallsName = Literal["unified", "stepwise"]
@@ -40,15 +41,9 @@ def generate(
     folder: FolderArgument,
     out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
     model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL.  [default: no model, rules of English]",
-        ),
+        str | None, typer.Option(metavar="MODEL", help="openai:MODEL[@URL], langchain:PROVIDER:MODEL; else rules.")
     ] = None,
-    calls: Annotated[
-        CallsName, typer.Option(help="unified: one call a passage. stepwise: one call a step.")
-    ] = "unified",
+    calls: Annotated[CallsName, typer.Option(help="unified: a call a passage. stepwise: a call a step.")] = "unified",
     prompts: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Prompt files of your own: unified.txt, claims.txt, …")
     ] = None,
@@ -57,11 +52,7 @@ def generate(
         typer.Option(help="Without a model. paper: no changed numbers or names, no denials. all: these as well."),
     ] = "paper",
     gate: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder or openai:MODEL@URL; or none.",
-        ),
+        str, typer.Option(metavar="NAME", help="shipped, reader, hf:ORG/MODEL, FOLDER, openai:MODEL@URL, none.")
     ] = "shipped",
     sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
     stride: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences between the starts of two passages.")] = 1,
@@ -71,9 +62,7 @@ def generate(
     language: Annotated[str, typer.Option(help="Language of the documents; others are left out. Only en now.")] = "en",
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Draw N passages in all; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for passages and edits.")] = 0,
-    shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Part I of N, by document; oasis join puts the sets together.")
-    ] = "1/1",
+    shard: Annotated[str, typer.Option(metavar="I/N", help="Part I of N, by document; for oasis join.")] = "1/1",
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
 ) -> None:
@@ -155,14 +144,16 @@ def _run(
 ) -> tuple[Outcome, list[int]]:
     """Generates; progress and the estimate go to stderr, the outcome to stdout. Also returns the received signals."""
     from vista_lab.cli.long_runs import run_stoppable, tell_estimate
-    from vista_lab.oasis.card import write_card
+    from vista_lab.files import count_lines
     from vista_lab.oasis.chat import ModelGenerator
-    from vista_lab.oasis.generate import HowGenerated, Making, count_records
+    from vista_lab.oasis.generate import HowGenerated, Making
     from vista_lab.oasis.generate import generate as run
+    from vista_lab.oasis.statistics import write_card
+    from vista_lab.runs.made import RECORDS
 
     prompts = maker.prompts if isinstance(maker, ModelGenerator) else {}
     how = HowGenerated(maker.name, "none" if gates is None else gates.name, maker.options, prompts)
-    left = corpus.passages - count_records(out)
+    left = corpus.passages - count_lines(out / RECORDS)
     if isinstance(maker, ModelGenerator) and left > 0:
         estimated = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
         tell_estimate(f"{left:,} passages", estimated, max_cost)
@@ -189,8 +180,7 @@ def _summary(outcome: Outcome, out: Path) -> str:
 
 
 def join(
-    sets: SetsArgument,
-    out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the joined set.")],
+    sets: SetsArgument, out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the joined set.")]
 ) -> None:
     """Join the sets of all shards into one.
 
@@ -200,8 +190,8 @@ def join(
     Example: `vista-guard oasis join part-1 part-2 --out ours`
     """
     with exit_codes():
-        from vista_lab.oasis.card import write_card
         from vista_lab.oasis.generate import join as run
+        from vista_lab.oasis.statistics import write_card
 
         count = run(sets, out)
         write_card(out)
@@ -210,9 +200,7 @@ def join(
 
 def stats(
     sets: SetsArgument,
-    shortcuts: Annotated[
-        bool, typer.Option(help="Whether a bag of words can guess the labels (needs the extra evaluation).")
-    ] = True,
+    shortcuts: Annotated[bool, typer.Option(help="Can words guess the labels? Needs the extra evaluation.")] = True,
 ) -> None:
     """Count a set: Table 2 of LLM-OASIS, results of each gate, acceptance by word overlap, shortcuts.
 
@@ -273,40 +261,25 @@ def _count_table(title: str, counts: Mapping[str, int]) -> object:
     return table
 
 
-def _shortcut_table(title: str, results: Sequence[object]) -> object:
+def _shortcut_table(title: str, results: Sequence[Result]) -> object:
     from rich.table import Table
 
-    from vista_lab.oasis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, Result
+    from vista_lab.oasis.shortcuts import CLAIM_LIMIT, SETS_LIMIT
 
-    table = Table(
-        "premise", "pairs", f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})", "", title=title
-    )
-    for result in results:
-        assert isinstance(result, Result)
-        table.add_row(
-            result.kind,
-            f"{result.count:,}",
-            f"{result.claim:.3f}",
-            f"{result.sets:.3f}",
-            "SHORTCUT" if result.fails else "",
-        )
+    limits = f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})"
+    table = Table("premise", "pairs", *limits, "", title=title)
+    for one in results:
+        fails = "SHORTCUT" if one.fails else ""
+        table.add_row(one.kind, f"{one.count:,}", f"{one.claim:.3f}", f"{one.sets:.3f}", fails)
     return table
 
 
 def export(
     sets: SetsArgument,
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older export there is replaced.")
-    ],
-    split: Annotated[
-        SplitName, typer.Option(help="document: no document is in two parts. passage: as in the paper.")
-    ] = "document",
-    test: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside for tests.")
-    ] = 0.1,
-    validation: Annotated[
-        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest for validation.")
-    ] = 0.2,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older one is replaced.")],
+    split: Annotated[SplitName, typer.Option(help="By document, or by passage as in the paper.")] = "document",
+    test: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share set aside for tests.")] = 0.1,
+    validation: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest.")] = 0.2,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
     doubtful: Annotated[bool, typer.Option(help="Include records that no gate failed but one doubted.")] = False,
     neutrals: Annotated[

@@ -13,7 +13,7 @@ from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer r
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.annotate.commands import check_answers_kept, is_same
-from vista_lab.cli.tables import tell_written
+from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,31 +34,15 @@ SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="Folder that vi
 
 def sheets(
     folder: SetArgument,
-    annotators: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet for each of the four steps."
-        ),
-    ],
+    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Annotators: ada,ben,cleo. Each gets four sheets.")],
     sample: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Accepted passages that one annotator each marks.  [default: all others]"
-        ),
+        int | None, typer.Option(min=1, metavar="N", help="Accepted passages for one annotator.  [default: others]")
     ] = None,
     shared: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="K",
-            help="Passages beside them that everybody marks.  [default: 100; a tenth of a small set]",
-        ),
+        int | None, typer.Option(min=0, metavar="K", help="Passages for everybody.  [default: 100, or a tenth]")
     ] = None,
     part: Annotated[
-        Literal["test", "all"],
-        typer.Option(
-            help="test: the part that oasis export and oasis train set aside. all: of a set that nothing is trained on."
-        ),
+        Literal["test", "all"], typer.Option(help="test: what training sets aside. all: of a set not trained on.")
     ] = "test",
     test: Annotated[
         float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside, as given to oasis export.")
@@ -72,17 +56,9 @@ def sheets(
         ),
     ] = "xlsx",
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.  [default: SET/sheets]"
-        ),
+        Path | None, typer.Option(metavar="FOLDER", help="For sheets; existing ones stay.  [default: SET/sheets]")
     ] = None,
-    batch: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Instead of sheets: four batches of the dashboard, NAME-extraction and so on."
-        ),
-    ] = None,
+    batch: Annotated[str | None, typer.Option(metavar="NAME", help="Dashboard batches NAME-…, not sheets.")] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
@@ -147,16 +123,12 @@ def agree(
         str | None,
         typer.Option(metavar="NAME", help="Instead of sheets: the dashboard's batches of oasis sheets --batch."),
     ] = None,
-    settled: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
-    ] = None,
+    settled: Annotated[Path | None, typer.Option(metavar="FILE", help="An earlier discuss sheet, filled in.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for tables, gold, tasks and discuss.tsv.  [default: SET/gold]"),
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
-    ] = "md",
+    formats: FormatsOption = "md",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
@@ -198,9 +170,7 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
     with closing(Database(url, create=False)) as database:
         works = [_step_work(database, f"{batch}-{step}", step, records) for step in Step]
     if not any(work.items for work in works):
-        raise InputError(
-            f"nobody has submitted a passage of batch {batch} to the end yet; agreement needs at least one"
-        )
+        raise InputError(f"nobody has submitted a passage of batch {batch} yet; agreement needs at least one")
     return works
 
 
@@ -211,17 +181,13 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
     batches = Batches(database)
     form_batch = batches.find(name)
     if form_batch is None:
-        raise InputError(
-            f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
-        )
+        raise InputError(f"batch {name!r} does not exist; oasis sheets --batch makes four, one for each step")
     tasks = batches.complete(name)
     items = [task.item for task in tasks]
     check_items(step, items, records)
     left = form_batch.items - len(items)
-    about = [
-        form_batch.about,
-        *([f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."] if left else []),
-    ]
+    note = f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."
+    about = [form_batch.about, *([note] if left else [])]
     return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
 
 
@@ -236,8 +202,8 @@ def _report(
     as_json: bool,
 ) -> None:
     from vista_lab.annotate.sheets import content
+    from vista_lab.oasis.exports import TASK_1, TASK_2
     from vista_lab.oasis.people import DISCUSS, GOLD, discussion, gold_note
-    from vista_lab.oasis.tasks import TASK_1, TASK_2
     from vista_lab.runs.made import EXPORT
     from vista_lab.tables.output import text, write, write_files
 
@@ -261,6 +227,4 @@ def _report(
     if not results.gold.records:
         typer.echo("no gold: no passage was marked by all of its annotators and by nobody as wrong", err=True)
     if results.open:
-        typer.echo(
-            f"{results.open:,} marks have no majority: fill in {settled or own}, and give it with --settled", err=True
-        )
+        typer.echo(f"{results.open:,} marks have no majority: fill in {settled or own} for --settled", err=True)

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]
-SetArgument = Annotated[
-    Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
-]
+SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="What oasis generate wrote.", show_default=False)]
 DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Also use pairs that a gate doubted.")]
 
 
@@ -35,26 +33,17 @@ def train(
         typer.Option(metavar="FOLDER", help="Write the model here; an unfinished one is resumed.", show_default=False),
     ],
     recipe: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="small: the shipped model, on a CPU. paper: T5, E5 or DeBERTa as in LLM-OASIS, on a GPU. Or a TOML file.",
-        ),
+        str, typer.Option(metavar="NAME", help="small: on a CPU. paper: LLM-OASIS's, on a GPU. Or a TOML file.")
     ] = "small",
     base: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Begin with hf:ORG/MODEL or a folder.  [default: the recipe's base]"),
     ] = None,
     replay: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines."),
+        Path | None, typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines.")
     ] = None,
     neutrals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]",
-        ),
+        str | None, typer.Option(metavar="NAME", help="verifier: who chooses neutral passages.  [default: recipe's]")
     ] = None,
     max_minutes: Annotated[
         float | None, typer.Option(min=0.1, metavar="N", help="small: train no longer.  [default: the recipe's]")
@@ -96,12 +85,8 @@ def _show(training: Training, out: Path) -> None:
     from vista_lab.oasis.training.train import SETTINGS
 
     data = training.data
-    table = Table(
-        "held-out passages",
-        "base",
-        "trained",
-        title=f"{training.part}, {data.train:,} rows, {data.held_out:,} held out",
-    )
+    title = f"{training.part}, {data.train:,} rows, {data.held_out:,} held out"
+    table = Table("held-out passages", "base", "trained", title=title)
     for name, value in training.after.items():
         table.add_row(name, f"{training.before[name]:.3f}" if name in training.before else "–", f"{value:.3f}")
     console = Console(highlight=False)
@@ -115,12 +100,9 @@ def _show(training: Training, out: Path) -> None:
 def score(
     part: Annotated[ScoredName, typer.Argument(metavar="PART", help="extractor or retriever.", show_default=False)],
     folder: SetArgument,
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
-    ] = "shipped",
+    model: Annotated[str, typer.Option(metavar="NAME", help="As the settings name it.")] = "shipped",
     documents: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use."),
+        Path | None, typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use.")
     ] = None,
     depth: Annotated[int, typer.Option(min=1, metavar="K", help="retriever: the deepest k.")] = 100,
     doubtful: DoubtfulOption = False,
