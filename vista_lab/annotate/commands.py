@@ -35,7 +35,9 @@ annotations_app = command_group("annotations", "Make annotation sheets, and batc
 
 StudyOption = Annotated[
     Path | None,
-    typer.Option("--study", metavar="FOLDER", help="Folder of annotations export.  [default: the sheets' folder]"),
+    typer.Option(
+        "--study", metavar="FOLDER", help="Folder that annotations export wrote.  [default: the first sheet's folder]"
+    ),
 ]
 
 
@@ -49,12 +51,20 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.")],
-    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Annotators: ada,ben,cleo. Each gets a sheet.")],
+    annotators: Annotated[
+        str, typer.Option(metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet.")
+    ],
     form: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="Form: vista, desiderata, or a .yaml or .toml file of yours.")
+        str,
+        typer.Option(
+            metavar="NAME|FILE", help="What annotators mark: vista, desiderata, or a form's .yaml or .toml file."
+        ),
     ] = "vista",
     sheets: Annotated[
-        Kind, typer.Option("--sheets", help="xlsx (Excel, LibreOffice) needs the extra evaluation; tsv is text.")
+        Kind,
+        typer.Option(
+            "--sheets", help="Excel and LibreOffice open xlsx (needs the extra evaluation); tsv is plain text."
+        ),
     ] = "xlsx",
     run: Annotated[
         list[Path] | None,
@@ -77,13 +87,19 @@ def export(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
-    suggestions: Annotated[bool, typer.Option("--suggestions", help="Show the run's labels, for training.")] = False,
+    suggestions: Annotated[
+        bool, typer.Option("--suggestions", help="Show the run's labels: for training, not for figures.")
+    ] = False,
     folder: Annotated[
         Path | None,
         typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
     ] = None,
-    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="Log format; auto detects it.")] = "auto",
-    columns: Annotated[str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log.")] = None,
+    log_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")
+    ] = "auto",
+    columns: Annotated[
+        str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
+    ] = None,
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
 
@@ -119,7 +135,11 @@ def export(
 def import_(
     batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch.")],
     sheets: Annotated[
-        list[Path] | None, typer.Argument(metavar="[SHEET...]", help="Filled sheets, or none: the dashboard.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SHEET...]",
+            help="Filled sheets, named after annotators. Without any, people work in the dashboard.",
+        ),
     ] = None,
     study: StudyOption = None,
     reports: ReportsOption = None,
@@ -243,12 +263,18 @@ WORDS = {"cosine": "they read the same, or the cosine of their embeddings is abo
 
 
 def agree(
-    sheets: Annotated[list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets by annotator.")] = None,
-    batch: Annotated[str | None, typer.Option(metavar="NAME", help="A batch of the dashboard, not sheets.")] = None,
+    sheets: Annotated[
+        list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Instead of sheets: a batch of the dashboard's database.")
+    ] = None,
     match: Annotated[
         How, typer.Option(help="When two claims are the same: similar in meaning, as in the paper, or equal in text.")
     ] = "cosine",
-    settled: Annotated[Path | None, typer.Option(metavar="FILE", help="An earlier discuss sheet, filled in.")] = None,
+    settled: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
+    ] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option("--run", metavar="RUN", help="Folders of vista-guard eval, for Figure 2; may be repeated."),
@@ -257,7 +283,11 @@ def agree(
         str | None, typer.Option(metavar="IDS", help="Turns whose text is disfluent, for Table 7: c003.t1,c007.t3.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of tables and discuss sheet.  [default: stdout]")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
+        ),
     ] = None,
     formats: FormatsOption = "md",
     figures: Annotated[
@@ -494,8 +524,12 @@ def _remind(results: Results | FormResults, out: Path | None, queue: Path | None
 
 
 def export_decided(
-    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="File for reports; an existing one is replaced.")],
-    labels: Annotated[Path, typer.Option(metavar="FILE", help="File for labels; an existing one is replaced.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="REPORTS", help="File to write reports to; an existing file is replaced.")
+    ],
+    labels: Annotated[
+        Path, typer.Option(metavar="FILE", help="File to write people's labels to; an existing file is replaced.")
+    ],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),

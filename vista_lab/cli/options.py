@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 DATA_VARIABLE = "VISTA_GUARD_DATA"
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder of data sets' files, at any depth."),
+    typer.Option(
+        "--data", metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the data sets' files, at any depth."
+    ),
 ]
 MaxCostOption = Annotated[
-    float | None, typer.Option("--max-cost", min=0, metavar="USD", help="Stop at this cost.  [default: no limit]")
+    float | None,
+    typer.Option(
+        "--max-cost", min=0, metavar="USD", help="Stop when the model has cost this much.  [default: no limit]"
+    ),
 ]
 VerifierOption = Annotated[
     str | None,

@@ -356,9 +356,16 @@ def labelled(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> 
 
 
 _BRACKETS = {
-    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"',
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "``": '"',
+    "''": '"',
     "--": "–",
-}  # fmt: skip
+}
 
 
 def clean(text: str) -> str:

@@ -99,6 +99,14 @@ def _reader(given: Mapping[str, Any], package: str) -> Callable[[Sequence[Path]]
 
 
 __all__ = [
-    "Counts", "DataFolder", "DataSet", "Entry", "OpenedDataSet", "Task", "all_datasets", "count_entries", "find",
+    "Counts",
+    "DataFolder",
+    "DataSet",
+    "Entry",
+    "OpenedDataSet",
+    "Task",
+    "all_datasets",
+    "count_entries",
+    "find",
     "open_dataset",
-]  # fmt: skip
+]

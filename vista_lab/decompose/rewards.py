@@ -153,10 +153,14 @@ class CheckAnswer(StrEnum):
 GATE = "complete_verifiable"
 """A claim that is not one verifiable proposition earns nothing."""
 
-CHECK_WEIGHTS = MappingProxyType({
-    "retrieval_relevant": 0.40, "qualifiers_sufficient": 0.15, "references_explicit": 0.30,
-    "no_ungrounded_additions": 0.15,
-})  # fmt: skip
+CHECK_WEIGHTS = MappingProxyType(
+    {
+        "retrieval_relevant": 0.40,
+        "qualifiers_sufficient": 0.15,
+        "references_explicit": 0.30,
+        "no_ungrounded_additions": 0.15,
+    }
+)
 """App. I.1."""
 
 MAY_BE_NA = frozenset({"qualifiers_sufficient", "references_explicit"})

@@ -58,9 +58,11 @@ OVERLAP = 0.1
 LEAKED = 0.5
 """P(supported) of a fact by the earlier questions from which they give it away."""
 SLOTS: Mapping[str, tuple[str, ...]] = {
-    "facts": ("question", "answer"), "sequence": ("question", "turns", "patterns"),
-    "extension": ("questions", "more"), "review": ("questions", "facts"),
-}  # fmt: skip
+    "facts": ("question", "answer"),
+    "sequence": ("question", "turns", "patterns"),
+    "extension": ("questions", "more"),
+    "review": ("questions", "facts"),
+}
 """The slots of each prompt."""
 TEXTS = Path(__file__).parent / "texts"
 _LONGEST_TEMPLATE = 3

@@ -36,10 +36,17 @@ def compare(
         ),
     ] = None,
     tables: Annotated[
-        str | None, typer.Option(metavar="LIST", help="By number, such as 2,3,8-11.  [default: all that runs fill]")
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Tables of the paper by number, such as 2,3,8-11.  [default: all that the runs fill]"
+        ),
     ] = None,
     scores: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="oasis: outputs of oasis score retriever --json.")
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="oasis: a retriever's recall, as oasis score retriever --json prints it; may be repeated.",
+        ),
     ] = None,
     errors: Annotated[
         Path | None,

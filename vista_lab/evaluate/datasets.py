@@ -34,10 +34,14 @@ def known(incomplete: str) -> list[str]:
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", autocompletion=known, help="Show it in full.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=known, help="Show one data set in full.")
+    ] = None,
     data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line per data set.")] = False,
-    download: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Download NAME's missing files here.")] = None,
+    download: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Download the files of NAME that FOLDER lacks.")
+    ] = None,
 ) -> None:
     """List the data sets that can be evaluated.
 

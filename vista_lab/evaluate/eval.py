@@ -34,15 +34,22 @@ ESTIMATED = 1000
 
 
 DataArgument = Annotated[
-    str, typer.Argument(metavar="DATASET|LOG", autocompletion=known, help="A name of vista-guard datasets, or a log.")
+    str,
+    typer.Argument(
+        metavar="DATASET|LOG", autocompletion=known, help="A name of vista-guard datasets, or a log's file."
+    ),
 ]
-OutOption = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the run. One of the same system resumes.")]
+OutOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run of the same system is resumed.")
+]
 SystemOption = Annotated[
-    str, typer.Option(metavar="NAME", help="System to evaluate: vista, vista+ctx, overlap, … An unknown one lists all.")
+    str,
+    typer.Option(metavar="NAME", help="System to evaluate: vista, vista+ctx, overlap, … An unknown name lists all."),
 ]
 PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced or strict.")]
 OwnOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the system, as threshold=0.5; repeatable.")
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Option of the system, such as threshold=0.5; may be repeated."),
 ]
 EvidenceOption = Annotated[
     str | None,
@@ -54,10 +61,18 @@ EvidenceOption = Annotated[
     ),
 ]
 PassagesOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="--evidence: passages a claim.  [default: 5, of a search 10]")
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="With --evidence: passages for each claim.  [default: 10 of a search, else 5]"
+    ),
 ]
 FitOption = Annotated[
-    str | None, typer.Option("--fit-on", metavar="DATASET", help="Fit majority or overlap on this set; no test set.")
+    str | None,
+    typer.Option(
+        "--fit-on",
+        metavar="DATASET",
+        help="Fit majority or overlap on this set; test sets and the evaluated set are refused.",
+    ),
 ]
 GoldOption = Annotated[
     Gold,
@@ -67,9 +82,15 @@ GoldOption = Annotated[
     ),
 ]
 DisjointOption = Annotated[
-    bool, typer.Option("--disjoint-topics", help="factscore-…-test: leave out topics the other model is trained on.")
+    bool,
+    typer.Option(
+        "--disjoint-topics",
+        help="factscore-…-test: leave out biographies whose topic is in the other model's training split.",
+    ),
 ]
-LimitOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Sample of N conversations.  [default: all]")]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
+]
 SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
@@ -80,13 +101,19 @@ WorkersOption = Annotated[
         help="local: conversations judged at the same time. ray: workers.  [default: 4; ray: one per core of the cluster]",
     ),
 ]
-EachOption = Annotated[int, typer.Option(min=1, metavar="N", help="ray: conversations at a time by each worker.")]
+EachOption = Annotated[
+    int, typer.Option(min=1, metavar="N", help="ray: conversations judged at the same time by each worker.")
+]
 AddressOption = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="ray: a running cluster's, or auto.  [default: start one here]")
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="ray: address of a running cluster, or auto.  [default: start one on this machine]"
+    ),
 ]
 FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")]
 ColumnsOption = Annotated[
-    str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log: conversation=thread,role=speaker.")
+    str | None,
+    typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log: conversation=thread,role=speaker."),
 ]
 
 

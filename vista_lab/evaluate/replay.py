@@ -38,19 +38,33 @@ FirstPolicyOption = Annotated[
     ),
 ]
 AgainstOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="A second policy; turns are judged once, and both compared on them.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="A second policy. Turns are judged once; the output compares both policies on them."
+    ),
 ]
 LabelsOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="--against: labels of turns, or a labelled log.  [default: LOG's]")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="With --against: labels of turns, as for calibrate, or a labelled log.  [default: the log's own]",
+    ),
 ]
 HtmlOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="With --against: a self-contained page. Needs the extra evaluation.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --against: write a self-contained page with the turns. Needs the extra evaluation."
+    ),
 ]
 LogArgument = Annotated[
-    Path, typer.Argument(metavar="LOG", help="JSON, JSON lines, CSV or Parquet, gzipped or not, or a folder of them.")
+    Path,
+    typer.Argument(
+        metavar="LOG", help="Logged conversations: JSON, JSON lines, CSV, Parquet, gzipped or not, or a folder of them."
+    ),
 ]
 ClaimsOption = Annotated[
-    Claims, typer.Option(help="given: the data's own claims, in turns that have some. judge: decompose all turns.")
+    Claims,
+    typer.Option(help="given: judge the data's own claims, only in turns that have some. judge: decompose every turn."),
 ]
 FormatOption = Annotated[
     str,
@@ -73,7 +87,8 @@ AnswerOption = Annotated[
     Answer, typer.Option(help="Answer to judge in rows of preferences, which have a chosen and a rejected one.")
 ]
 CacheOption = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Cache of a model judge's answers: none is paid for twice.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
 
 

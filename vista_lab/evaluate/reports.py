@@ -32,7 +32,9 @@ class Done(StrEnum):
 
 def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
-    format: Annotated[Format, typer.Option(help="jsonl: a report a line. parquet: a row a turn.")] = Format.JSONL,
+    format: Annotated[
+        Format, typer.Option(help="jsonl: a report a line. parquet: a row a turn, with its claims.")
+    ] = Format.JSONL,
     start: Annotated[datetime | None, typer.Option(help="Reports from this time on (UTC).")] = None,
     end: Annotated[datetime | None, typer.Option(help="Reports before this time (UTC).")] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only this tenant's reports.")] = None,

@@ -287,6 +287,15 @@ def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConver
 
 
 __all__ = [
-    "BrokenEntry", "Columns", "LogFormat", "LogValue", "LoggedConversation", "Parse", "TurnGold", "count", "detect",
-    "named", "read_log",
-]  # fmt: skip
+    "BrokenEntry",
+    "Columns",
+    "LogFormat",
+    "LogValue",
+    "LoggedConversation",
+    "Parse",
+    "TurnGold",
+    "count",
+    "detect",
+    "named",
+    "read_log",
+]

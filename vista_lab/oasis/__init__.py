@@ -41,14 +41,29 @@ ADDS = Additions(
 )
 
 _HOMES = {
-    "Cut": "passages", "EmbeddedGenerator": "embedded", "Exporting": "exports", "ModelGenerator": "chat",
-    "Record": "records", "VerifierGates": "judged", "export": "exports", "figures": "statistics",
-    "make_set": "generate", "read_records": "records",
-}  # fmt: skip
+    "Cut": "passages",
+    "EmbeddedGenerator": "embedded",
+    "Exporting": "exports",
+    "ModelGenerator": "chat",
+    "Record": "records",
+    "VerifierGates": "judged",
+    "export": "exports",
+    "figures": "statistics",
+    "make_set": "generate",
+    "read_records": "records",
+}
 __all__ = [
-    "Cut", "EmbeddedGenerator", "Exporting", "ModelGenerator", "Record", "VerifierGates", "export", "figures",
-    "make_set", "read_records",
-]  # fmt: skip
+    "Cut",
+    "EmbeddedGenerator",
+    "Exporting",
+    "ModelGenerator",
+    "Record",
+    "VerifierGates",
+    "export",
+    "figures",
+    "make_set",
+    "read_records",
+]
 
 
 def __getattr__(name: str) -> Any:

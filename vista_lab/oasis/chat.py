@@ -35,9 +35,12 @@ from vista_lab.runs.asking import (
 Calls = Literal["unified", "stepwise"]
 PROMPTS = Path(__file__).parent / "texts" / "prompts"
 SLOTS: Mapping[str, tuple[str, ...]] = {
-    "unified": ("passage",), "claims": ("passage",), "falsified": ("claims",), "factual": ("passage", "claims"),
+    "unified": ("passage",),
+    "claims": ("passage",),
+    "falsified": ("claims",),
+    "factual": ("passage", "claims"),
     "unfactual": ("text", "claims", "changed"),
-}  # fmt: skip
+}
 """The slots of each prompt."""
 STEPS: Mapping[Calls, tuple[str, ...]] = {
     "unified": ("unified",),

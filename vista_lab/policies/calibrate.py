@@ -42,7 +42,10 @@ def calibrate(
         Path | None, typer.Argument(metavar="REPORTS", help="Reports of replay with --policy monitor.")
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels of REPORTS: see docs/design/risk-control.md.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With REPORTS: labels of turns or claims, JSON lines, see docs/design/risk-control.md."
+        ),
     ] = None,
     verifier: Annotated[
         str | None,
@@ -57,7 +60,10 @@ def calibrate(
         ),
     ] = None,
     level: Annotated[
-        LevelName, typer.Option(help="turn: count withheld fine turns. claim: fine claims, by share of a turn.")
+        LevelName,
+        typer.Option(
+            help="turn: count fine turns that are withheld. claim: count fine claims, as a share of each turn."
+        ),
     ] = "turn",
     source: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]")
@@ -133,7 +139,9 @@ def _group() -> None:
 def measure(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="shipped, hf:ORG/MODEL, folder, openai:MODEL@URL, veto:A,B, split:A,B."),
+        typer.Argument(
+            metavar="MODEL", help="shipped, hf:ORG/MODEL, a folder, openai:MODEL@URL, veto:A,B or split:A,B."
+        ),
     ],
     calibration: Annotated[
         Path | None,

@@ -297,9 +297,11 @@ _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
 _OBJECTS = (*MODELS, "judge", "policy", "persona", "documents")
 """Settings that may be objects."""
 _FIXED = {
-    "context": "choose vista or vista+ctx", "knowledge": "every system keeps its own in memory",
-    "store": "every system keeps its knowledge in memory", "reports": "a run keeps its reports in its own folder",
-}  # fmt: skip
+    "context": "choose vista or vista+ctx",
+    "knowledge": "every system keeps its own in memory",
+    "store": "every system keeps its knowledge in memory",
+    "reports": "a run keeps its reports in its own folder",
+}
 """Settings of the guard that each system fixes."""
 
 

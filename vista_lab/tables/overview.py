@@ -16,10 +16,17 @@ from vista_lab.tables.runs import Interval, RunMeasures, data_sets_of, names_of,
 from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
 COLUMNS = headings(
-    ("data set", "system", "judge"), "n", "coverage", ("turn accuracy", "strict", "safe", "original"),
-    ("turns found", "P", "R", "F1"), "claims", ("labels of claims", "accuracy", "macro-F1"),
-    ("VISTA score", "micro", "macro"), ("seconds a turn", "median", "95 %"), ("a turn", "calls", "tokens", "USD"),
-)  # fmt: skip
+    ("data set", "system", "judge"),
+    "n",
+    "coverage",
+    ("turn accuracy", "strict", "safe", "original"),
+    ("turns found", "P", "R", "F1"),
+    "claims",
+    ("labels of claims", "accuracy", "macro-F1"),
+    ("VISTA score", "micro", "macro"),
+    ("seconds a turn", "median", "95 %"),
+    ("a turn", "calls", "tokens", "USD"),
+)
 
 NOTES = (
     "strict: some claim is not VERIFIED; safe: some claim is LACKING_EVIDENCE or CONTRADICTED; both by people's labels on "

@@ -28,10 +28,15 @@ DATA_SETS = ("AIS", "BEGIN", "FaithDial", "FADE")
 """VISTA's data sets, in the order of its tables."""
 
 SYSTEMS = {
-    "vista": "VISTA", "vista+ctx": "VISTA+ctx", "no-ac": "No Accumulated Claims", "no-ac+ctx": "−AC",
-    "no-history": "No Dialogue History", "zero-shot": "Zero-Shot", "factscore": "FActScore",
+    "vista": "VISTA",
+    "vista+ctx": "VISTA+ctx",
+    "no-ac": "No Accumulated Claims",
+    "no-ac+ctx": "−AC",
+    "no-history": "No Dialogue History",
+    "zero-shot": "Zero-Shot",
+    "factscore": "FActScore",
     "llm-judge": "LLM-as-Judge",
-}  # fmt: skip
+}
 """VISTA's names of systems, by ours."""
 
 CONFUSED = (*sorted([*Label, "NONE"]),)

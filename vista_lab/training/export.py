@@ -26,9 +26,16 @@ if TYPE_CHECKING:
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 17
 _FILES = (
-    "verifier.onnx", "reader.onnx", "reader.embeddings", "embedder.onnx", "tokenizer.json", "reader_tokenizer.json",
-    "heads.npz", "risk.json", "risk-quick.json",
-)  # fmt: skip
+    "verifier.onnx",
+    "reader.onnx",
+    "reader.embeddings",
+    "embedder.onnx",
+    "tokenizer.json",
+    "reader_tokenizer.json",
+    "heads.npz",
+    "risk.json",
+    "risk-quick.json",
+)
 """Files whose hashes stand in ``judge.json``."""
 _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half of the file
 
@@ -205,7 +212,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoint", type=Path, help="verifier checkpoint; without it only the embedder is written")
     parser.add_argument("--out", type=Path, default=Path("weights/vista_guard_weights"))
-    parser.add_argument("--keep-fp32", type=Path, help="folder for the float32 ONNX files (to compare fp32 and int8)")
+    parser.add_argument(
+        "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
+    )
     parser.add_argument("--verifier-only", action="store_true", help="the embedder is there already, or not needed")
     parser.add_argument("--reader", action="store_true", help="the checkpoint is the careful reader's: reader.onnx")
     args = parser.parse_args()

@@ -364,7 +364,9 @@ def main() -> None:
     parser.add_argument("--save-minutes", type=float, default=5)
     parser.add_argument("--lora", type=int, default=0, help="rank of adapters; 0 trains the weights themselves")
     parser.add_argument("--lora-alpha", type=float, default=32, help="adapters are scaled by this over their rank")
-    parser.add_argument("--adapter", type=Path, help="go on from this adapter.pt, or a milestone of training.snapshot")
+    parser.add_argument(
+        "--adapter", type=Path, help="go on from this adapter.pt, or from a milestone of training.snapshot"
+    )
     parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
     parser.add_argument("--freeze-words", action="store_true", help="the table of words is not trained")
     parser.add_argument("--float32", action="store_true", help="no bfloat16, even where the CPU has it")

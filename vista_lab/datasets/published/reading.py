@@ -254,5 +254,8 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
 
 
 READERS: Mapping[ReaderName, Callable[[BenchmarkFiles], Iterator[Entry]]] = {
-    "rows": read_rows, "ragtruth": read_ragtruth, "faithbench": read_faithbench, "refchecker": read_refchecker,
-}  # fmt: skip
+    "rows": read_rows,
+    "ragtruth": read_ragtruth,
+    "faithbench": read_faithbench,
+    "refchecker": read_refchecker,
+}

@@ -26,18 +26,28 @@ NO_MODEL = (
 
 def exemplars(
     logs: Annotated[
-        list[str], typer.Argument(metavar="LOG...", help="Logs in any format; MODEL=LOG balances them by who answered.")
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="Logs in any format; MODEL=LOG says who answered in it, to draw as much of each model.",
+        ),
     ],
     teacher: Annotated[
         str,
-        typer.Option(metavar="MODEL", help="openai:MODEL[@URL], langchain:PROVIDER:MODEL or steps:embedded (rules)."),
+        typer.Option(
+            metavar="MODEL",
+            help="openai:MODEL@URL, openai:MODEL or langchain:PROVIDER:MODEL. steps:embedded: rules, to try the commands with.",
+        ),
     ],
     out: Annotated[
         Path,
         typer.Option(metavar="FOLDER", help="Folder of the exemplars. Exemplars made in the same way are resumed."),
     ],
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask about N sentences, balanced.  [default: all]")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Ask about N sentences, balanced by log, model and length.  [default: all]"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
     log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="The logs' format.")] = "auto",

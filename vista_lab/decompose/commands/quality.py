@@ -26,9 +26,14 @@ KEPT, SENTENCES = "judged.jsonl", "sentences.jsonl"
 
 
 def quality(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Runs of vista-guard eval, or folders of them.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders that vista-guard eval wrote, or folders of such.")
+    ],
     log: Annotated[
-        Path | None, typer.Option(metavar="LOG", help="The runs' log: questions, and people's claims as facts.")
+        Path | None,
+        typer.Option(
+            metavar="LOG", help="The log of the runs: questions, and people's claims as the facts to be covered."
+        ),
     ] = None,
     judge: Annotated[
         str | None,
@@ -38,14 +43,19 @@ def quality(
         ),
     ] = None,
     people: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="People's marks: consensus.jsonl of agree on desiderata.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="People's marks: consensus.jsonl of vista-guard agree on the form desiderata."
+        ),
     ] = None,
     items: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the sentences for people to mark, blind, the runs' methods mixed."),
     ] = None,
     verifier: VerifierOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences, answers.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences and the judge's answers.")
+    ] = None,
     formats: FormatsOption = "md",
     max_cost: MaxCostOption = None,
 ) -> None:

@@ -39,7 +39,10 @@ def rewards(
         ),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Checklist: openai:MODEL[@URL] or langchain:PROVIDER:MODEL.")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Scores the checklist: openai:MODEL, openai:MODEL@URL, langchain:PROVIDER:MODEL."
+        ),
     ] = None,
     verifier: VerifierOption = None,
     terms: Annotated[
@@ -53,9 +56,14 @@ def rewards(
         float | None,
         typer.Option(metavar="TAU", help="Lowest P(supported) of a supported claim, for the sparse reward."),
     ] = None,
-    reward: Annotated[Literal["dense", "sparse"], typer.Option(help="The verifier's reward in the sum.")] = "dense",
+    reward: Annotated[
+        Literal["dense", "sparse"], typer.Option(help="The verifier's reward that enters the sum.")
+    ] = "dense",
     stop_counts: Annotated[
-        bool, typer.Option("--stop-counts", help="Count stop phrases as well-formed, unlike the paper's text.")
+        bool,
+        typer.Option(
+            "--stop-counts", help="Count a stop phrase as well-formed, as in training; the paper's text does not."
+        ),
     ] = False,
     max_cost: MaxCostOption = None,
 ) -> None:

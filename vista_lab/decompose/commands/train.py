@@ -47,10 +47,18 @@ def train(
         ),
     ] = "one-gpu",
     base: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="hf:ORG/MODEL or a folder, as of sft.  [default: recipe's]")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Begin with hf:ORG/MODEL or a folder; for grpo, what sft wrote.  [default: the recipe's]",
+        ),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="grpo: checklist: openai:MODEL[@URL], langchain:PROVIDER:MODEL.")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="grpo: scores the checklist: openai:MODEL, openai:MODEL@URL, langchain:PROVIDER:MODEL.",
+        ),
     ] = None,
     verifier: VerifierOption = None,
     terms: Annotated[

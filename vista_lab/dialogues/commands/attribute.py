@@ -28,11 +28,16 @@ def attribute(
     model: Annotated[str, typer.Option(metavar="MODEL", help="A local model: hf:ORG/MODEL or a folder (extra torch).")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Write the heat maps here, as HTML.")],
     answers_of: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Model whose answers are weighed.  [default: the first]")
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Model whose answers are weighed, as the run names it.  [default: the run's first]"
+        ),
     ] = None,
     setting: Annotated[str, typer.Option(metavar="SETTING", help="Dialogues of this setting.")] = "multi",
     sample: Annotated[int, typer.Option(min=1, metavar="N", help="Number of dialogues, in the set's order.")] = 10,
-    whole: Annotated[bool, typer.Option("--whole", help="Count the whole answer, not only what is right.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Count the whole answer, not only what is right in it.")
+    ] = False,
     max_gib: Annotated[float, typer.Option(min=0.1, metavar="GIB", help="Maximum memory for attention.")] = 8.0,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or cuda:N.")] = "cpu",
     questions: QuestionsOption = None,

@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 
 def build(
     questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="JSON, JSONL or CSV: id, questions (one), answer, facts.")
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help="Questions with reference answers: JSON, JSONL or CSV with id, questions (one), answer; facts are kept.",
+        ),
     ],
-    model: Annotated[str, typer.Option(metavar="MODEL", help="openai:MODEL[@URL] or langchain:PROVIDER:MODEL.")],
+    model: Annotated[
+        str, typer.Option(metavar="MODEL", help="openai:MODEL@URL, openai:MODEL or langchain:PROVIDER:MODEL.")
+    ],
     out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
     verifier: VerifierOption = None,
     prompts: Annotated[

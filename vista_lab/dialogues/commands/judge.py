@@ -42,7 +42,10 @@ PromptsOption = Annotated[
 ]
 
 CacheOption = Annotated[
-    Path | None, typer.Option("--cache", metavar="FOLDER", help="A model's verdicts, for all runs.  [default: none]")
+    Path | None,
+    typer.Option(
+        "--cache", metavar="FOLDER", help="Keep a model's verdicts and lists here, for all runs.  [default: none]"
+    ),
 ]
 
 JUDGES = (

@@ -39,7 +39,10 @@ def report(
     out: OutOption = None,
     tokens: TokensOption = None,
     reading: Annotated[
-        Literal["code", "exclusive"], typer.Option(help="Pairs both entailed and contradicted: both, or neither.")
+        Literal["code", "exclusive"],
+        typer.Option(
+            help="A pair found both entailed and contradicted counts as both (the authors' code) or as neither."
+        ),
     ] = "code",
     against: Annotated[
         Path | None,

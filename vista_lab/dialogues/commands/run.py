@@ -42,7 +42,9 @@ def run(
             "and thread_id, or answers:LOG, transcripts; may be repeated.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the run. One made the same way is resumed.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the run. A run made in the same way is resumed.")
+    ],
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,7 +60,10 @@ def run(
         typer.Option(help="paper: the paper's settings; those that need another run too where --baseline names it."),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="For noise: the set's judged run in single and multi.")
+        Path | None,
+        typer.Option(
+            metavar="RUN", help="For noise: a judged run of the same set and models, in the settings single and multi."
+        ),
     ] = None,
     errors: Annotated[
         Path | None,
@@ -112,9 +117,14 @@ def run(
     ] = None,
     tokens: TokensOption = None,
     system: Annotated[
-        list[str] | None, typer.Option(metavar="[MODEL=]FILE", help="System prompt of a model or all; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="[MODEL=]FILE", help="System prompt, of one model or of all; may be repeated.  [default: none]"
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="The first N items.  [default: all]")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only the first N items.  [default: all]")
+    ] = None,
     data: DataOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues held at the same time.")] = 16,

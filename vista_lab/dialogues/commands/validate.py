@@ -27,7 +27,10 @@ FORMS = {PAIRS: "knowmt_pairs", ANSWERS: "knowmt_statements"}
 def validate(
     source: Annotated[
         Path,
-        typer.Argument(metavar="RUN|FILE", help="A judged run, or a CSV with premise, claim and label_0, label_1, …"),
+        typer.Argument(
+            metavar="RUN|FILE",
+            help="A judged run, with --out or --people; or a CSV with premise (or answer), claim and label_0, label_1, …",
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write pairs and answers of a run here, for people to mark.")
@@ -39,10 +42,16 @@ def validate(
         typer.Option(metavar="FILE", help="consensus.jsonl of vista-guard agree, on the pairs that --out wrote."),
     ] = None,
     counts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="On --out's answers: SMAPE and omissions of the decomposer.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The same, on the answers that --out wrote: SMAPE and omissions of the decomposer."
+        ),
     ] = None,
     naturalness: Annotated[
-        bool, typer.Option("--naturalness", help="The model of --judge rates dialogues on three rubrics, 1 to 5.")
+        bool,
+        typer.Option(
+            "--naturalness", help="Have the model of --judge rate dialogues of a run on three rubrics, 1 to 5."
+        ),
     ] = False,
     judge: Annotated[str, typer.Option(metavar="NAME", help="A judge, as for vista-guard knowmt judge.")] = "shipped",
     prompts: PromptsOption = None,

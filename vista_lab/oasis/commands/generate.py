@@ -41,9 +41,15 @@ def generate(
     folder: FolderArgument,
     out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the set. A set made in the same way is resumed.")],
     model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="openai:MODEL[@URL], langchain:PROVIDER:MODEL; else rules.")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL.  [default: no model, rules of English]",
+        ),
     ] = None,
-    calls: Annotated[CallsName, typer.Option(help="unified: a call a passage. stepwise: a call a step.")] = "unified",
+    calls: Annotated[
+        CallsName, typer.Option(help="unified: one call a passage. stepwise: one call a step.")
+    ] = "unified",
     prompts: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Prompt files of your own: unified.txt, claims.txt, …")
     ] = None,
@@ -52,7 +58,11 @@ def generate(
         typer.Option(help="Without a model. paper: no changed numbers or names, no denials. all: these as well."),
     ] = "paper",
     gate: Annotated[
-        str, typer.Option(metavar="NAME", help="shipped, reader, hf:ORG/MODEL, FOLDER, openai:MODEL@URL, none.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Verifier of the judged gates: shipped, reader, hf:ORG/MODEL, a folder or openai:MODEL@URL; or none.",
+        ),
     ] = "shipped",
     sentences: Annotated[int, typer.Option(min=2, metavar="K", help="Sentences of a passage.")] = 5,
     stride: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences between the starts of two passages.")] = 1,
@@ -62,7 +72,9 @@ def generate(
     language: Annotated[str, typer.Option(help="Language of the documents; others are left out. Only en now.")] = "en",
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="Draw N passages in all; 0: no limit.")] = 0,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for passages and edits.")] = 0,
-    shard: Annotated[str, typer.Option(metavar="I/N", help="Part I of N, by document; for oasis join.")] = "1/1",
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Part I of N, by document; oasis join puts the sets together.")
+    ] = "1/1",
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
 ) -> None:
@@ -200,7 +212,9 @@ def join(
 
 def stats(
     sets: SetsArgument,
-    shortcuts: Annotated[bool, typer.Option(help="Can words guess the labels? Needs the extra evaluation.")] = True,
+    shortcuts: Annotated[
+        bool, typer.Option(help="Whether a bag of words can guess the labels (needs the extra evaluation).")
+    ] = True,
 ) -> None:
     """Count a set: Table 2 of LLM-OASIS, results of each gate, acceptance by word overlap, shortcuts.
 
@@ -276,10 +290,18 @@ def _shortcut_table(title: str, results: Sequence[Result]) -> object:
 
 def export(
     sets: SetsArgument,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older one is replaced.")],
-    split: Annotated[SplitName, typer.Option(help="By document, or by passage as in the paper.")] = "document",
-    test: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share set aside for tests.")] = 0.1,
-    validation: Annotated[float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest.")] = 0.2,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of the export; an older export there is replaced.")
+    ],
+    split: Annotated[
+        SplitName, typer.Option(help="document: no document is in two parts. passage: as in the paper.")
+    ] = "document",
+    test: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside for tests.")
+    ] = 0.1,
+    validation: Annotated[
+        float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share of the rest for validation.")
+    ] = 0.2,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the split.")] = 0,
     doubtful: Annotated[bool, typer.Option(help="Include records that no gate failed but one doubted.")] = False,
     neutrals: Annotated[

@@ -34,15 +34,31 @@ SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="Folder that vi
 
 def sheets(
     folder: SetArgument,
-    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Annotators: ada,ben,cleo. Each gets four sheets.")],
+    annotators: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES", help="Annotators' names: ada,ben,cleo. Each gets a sheet for each of the four steps."
+        ),
+    ],
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Accepted passages for one annotator.  [default: others]")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Accepted passages that one annotator each marks.  [default: all others]"
+        ),
     ] = None,
     shared: Annotated[
-        int | None, typer.Option(min=0, metavar="K", help="Passages for everybody.  [default: 100, or a tenth]")
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="K",
+            help="Passages beside them that everybody marks.  [default: 100; a tenth of a small set]",
+        ),
     ] = None,
     part: Annotated[
-        Literal["test", "all"], typer.Option(help="test: what training sets aside. all: of a set not trained on.")
+        Literal["test", "all"],
+        typer.Option(
+            help="test: the part that oasis export and oasis train set aside. all: of a set that nothing is trained on."
+        ),
     ] = "test",
     test: Annotated[
         float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Share that is set aside, as given to oasis export.")
@@ -56,9 +72,17 @@ def sheets(
         ),
     ] = "xlsx",
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="For sheets; existing ones stay.  [default: SET/sheets]")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder to write sheets to; existing sheets are kept.  [default: SET/sheets]"
+        ),
     ] = None,
-    batch: Annotated[str | None, typer.Option(metavar="NAME", help="Dashboard batches NAME-…, not sheets.")] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Instead of sheets: four batches of the dashboard, NAME-extraction and so on."
+        ),
+    ] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
@@ -123,7 +147,9 @@ def agree(
         str | None,
         typer.Option(metavar="NAME", help="Instead of sheets: the dashboard's batches of oasis sheets --batch."),
     ] = None,
-    settled: Annotated[Path | None, typer.Option(metavar="FILE", help="An earlier discuss sheet, filled in.")] = None,
+    settled: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for tables, gold, tasks and discuss.tsv.  [default: SET/gold]"),

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]
-SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="What oasis generate wrote.", show_default=False)]
+SetArgument = Annotated[
+    Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
+]
 DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Also use pairs that a gate doubted.")]
 
 
@@ -33,7 +35,11 @@ def train(
         typer.Option(metavar="FOLDER", help="Write the model here; an unfinished one is resumed.", show_default=False),
     ],
     recipe: Annotated[
-        str, typer.Option(metavar="NAME", help="small: on a CPU. paper: LLM-OASIS's, on a GPU. Or a TOML file.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="small: the shipped model, on a CPU. paper: T5, E5 or DeBERTa as in LLM-OASIS, on a GPU. Or a TOML file.",
+        ),
     ] = "small",
     base: Annotated[
         str | None,
@@ -43,7 +49,11 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines.")
     ] = None,
     neutrals: Annotated[
-        str | None, typer.Option(metavar="NAME", help="verifier: who chooses neutral passages.  [default: recipe's]")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]",
+        ),
     ] = None,
     max_minutes: Annotated[
         float | None, typer.Option(min=0.1, metavar="N", help="small: train no longer.  [default: the recipe's]")
@@ -100,7 +110,9 @@ def _show(training: Training, out: Path) -> None:
 def score(
     part: Annotated[ScoredName, typer.Argument(metavar="PART", help="extractor or retriever.", show_default=False)],
     folder: SetArgument,
-    model: Annotated[str, typer.Option(metavar="NAME", help="As the settings name it.")] = "shipped",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
+    ] = "shipped",
     documents: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use.")
     ] = None,
