@@ -72,7 +72,7 @@ def test_a_bug_is_shown_as_one() -> None:
         (["log", "--out", "no/x"], "error: no/x cannot be written: No such file or directory. Choose another --out\n"),
         (
             ["log", "--out", "log"],
-            "error: log has reports but no log.run.json that says how they were made. Choose another --out\n",
+            "error: log has reports but no log.run.json beside it that says how they were made. Choose another --out\n",
         ),
         (
             ["log", "--out", "x", "--claims", "given"],
@@ -80,7 +80,7 @@ def test_a_bug_is_shown_as_one() -> None:
         ),
         (
             ["log", "--out", "x", "--policy", "lax"],
-            "error: policy is 'lax'; choose monitor, balanced, strict, settings, or a file that ends in .toml, .yaml, "
+            "error: policy is 'lax'; choose one of monitor, balanced, strict, settings, or a file that ends in .toml, .yaml, "
             ".yml\n",
         ),
     ],

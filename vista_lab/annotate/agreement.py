@@ -212,7 +212,9 @@ def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults)
     for line in rows:
         name = line[ID], line[unit] if unit else "", line[MARK]
         if name not in waiting or waiting[name].split() != line[VERSIONS].split():
-            faults.append(line.fault(MARK, "no such mark is open: the sheets were changed, or it is settled"))
+            faults.append(
+                line.fault(MARK, "the sheets have no such open mark; they were changed since, or it is settled")
+            )
         elif line[ANSWER]:
             try:
                 discussed[name] = form.mark(line[MARK]).read(line[ANSWER])

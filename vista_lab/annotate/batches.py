@@ -322,7 +322,9 @@ class Batches:
                 return _draft(mine)
             item = _ITEM.validate_json(row.item)
             if not item.is_for(name):
-                raise InputError(f"item {item.id} is for {', '.join(item.annotators)}, not for {name}; open another")
+                raise InputError(
+                    f"item {item.id} is for {', '.join(item.annotators)}, not for {name}; open another one"
+                )
             count = sql.select(sql.func.count()).where(ANSWERS.c.item == task)
             if connection.execute(count).scalar_one() >= row.wanted:
                 raise InputError(f"item {item.id} has the {row.wanted} annotators that it wants; take another one")
@@ -372,7 +374,9 @@ class Batches:
                 check_answers(form, _ITEM.validate_json(row.item), answers)
             same = *_of(draft.task, draft.annotator), ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
             if not connection.execute(sql.update(ANSWERS).where(*same).values(**_row(saved))).rowcount:
-                raise InputError(f"{draft.annotator}'s item was changed or submitted in another window; load it anew")
+                raise InputError(
+                    f"{draft.annotator}'s work on this item was changed or submitted in another window; load it anew"
+                )
             return saved
 
         return self._write(keep)

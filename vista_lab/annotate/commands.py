@@ -160,7 +160,9 @@ def import_(
         from vista_lab.annotate.study import load
 
         if study is None and not sheets:
-            raise ConfigError("nothing to import; give filled sheets, or with --study a folder of annotations export")
+            raise ConfigError(
+                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
+            )
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
         with closing(Database(settings_and_url(reports, data_dir)[1])) as database:
@@ -249,7 +251,9 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
-    typer.echo(f"keep {visible(str(out / FOLDER))} from annotators: it has the labels of judge and data set", err=True)
+    typer.echo(
+        f"keep {visible(str(out / FOLDER))} from annotators: it holds the labels of judge and data set", err=True
+    )
 
 
 # Agreement
@@ -418,7 +422,9 @@ def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str
     names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
-        raise ConfigError(f"--disfluent names turn {unknown[0]!r}, in no sheet; copy an id from the first column")
+        raise ConfigError(
+            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
+        )
     return names
 
 

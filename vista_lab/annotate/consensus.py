@@ -90,7 +90,9 @@ def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: S
     both = [(consensus, data.turns[consensus.turn.id]) for consensus in settled if consensus.settled]
     known = [(consensus, turn) for consensus, turn in both if turn.positive is not None and consensus.claims]
     if not known:
-        raise InputError("no turn has a label of its data set and a consensus, so runs cannot be compared with people")
+        raise InputError(
+            "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
+        )
     return [_measure_run(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
 

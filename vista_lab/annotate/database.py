@@ -108,7 +108,9 @@ def take(database: Database, batch: str, data: StudyData | None) -> SettledBatch
     shown = data is not None and data.study.shown
     kept = [task for task in tasks if shown or task.blind]
     if not kept:
-        raise InputError(f"batch {batch!r} has no turn that all annotators submitted blind; agreement needs one")
+        raise InputError(
+            f"batch {batch!r} has no turn that all of its annotators submitted blind; agreement needs at least one"
+        )
     turns = _turns(database, batch, kept, data)
     decided = ((turn, task.consensus) for task, turn in zip(kept, turns, strict=True) if task.consensus is not None)
     settled = {turn.id: SettledTurn(turn, consensus.claims, consensus.method) for turn, consensus in decided}

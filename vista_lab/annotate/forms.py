@@ -360,9 +360,13 @@ class Form(_Part):
         placed = [name for column in self.layout.columns for name in column.of]
         odd = next((name for name in (*placed, *names) if placed.count(name) != 1 or name not in names), None)
         if odd is not None or self.revision is not None:
-            raise ValueError(f"layout has {odd!r} {placed.count(str(odd))} times; place {', '.join(names)} once each")
+            raise ValueError(
+                f"layout has {odd!r} {placed.count(str(odd))} times; it must place {', '.join(names)} once each"
+            )
         if self.parts is not None and (self.parts.unit.value not in self.layout.columns[0].of or not self.layout.item):
-            raise ValueError(f"layout's first column must hold {self.parts.unit}, and layout.item the item's own row")
+            raise ValueError(
+                f"layout's first column must hold {self.parts.unit}, and layout.item name the item's own row"
+            )
 
     def _check_condition(self, mark: Mark, condition: Mapping[str, tuple[str, ...]]) -> None:
         for name, values in condition.items():
@@ -439,7 +443,9 @@ def load_form(name: str | Path) -> Form:
     if path.suffix.lower() in (".yaml", ".yml", ".toml"):
         return _read_form(path)
     if str(name) not in form_names():
-        raise ConfigError(f"form {str(name)!r} is unknown; give {', '.join(form_names())}, or a .yaml or .toml file")
+        raise ConfigError(
+            f"form {str(name)!r} is unknown; there are {', '.join(form_names())}, or give a .yaml or .toml file"
+        )
     with as_file(_shipped()[str(name)]) as shipped:
         return _read_form(shipped)
 

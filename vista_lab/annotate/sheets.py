@@ -618,7 +618,9 @@ class _Reader:
             name = row[self.unit] if self.unit else ""
             if name in row_numbers:
                 column = self.unit or ID
-                self.faults.append(row.fault(column, f"{self.form.item} {item.id} has it in row {row_numbers[name]}"))
+                self.faults.append(
+                    row.fault(column, f"{self.form.item} {item.id} has it in row {row_numbers[name]} already")
+                )
             row_numbers.setdefault(name, row.number)
             if name and name not in given and not self.adds(name):
                 more = f"; one that you add is {NEW} 1, {NEW} 2, …" if self.form.revision else ""

@@ -313,13 +313,19 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     """
     names = annotator_names(wanted.annotators)
     if not of_turns(wanted.form):
-        raise ConfigError(f"form {wanted.form.name} is not of turns of a log: give a file of {wanted.form.item}s")
+        raise ConfigError(
+            f"form {wanted.form.name} does not annotate turns of a log: give a file of {wanted.form.item}s"
+        )
     twice = next((name for name, n in Counter(source.name for source in sources).items() if n > 1), None)
     if twice is not None:
-        raise ConfigError(f"two data sets or logs are named {twice}; rename one, so that runs can be told apart")
+        raise ConfigError(
+            f"two data sets or logs are named {twice}; rename one, so that runs and turns can be told apart"
+        )
     each = list(wanted.each) * len(sources) if len(wanted.each) == 1 else list(wanted.each)
     if len(each) != len(sources):
-        raise ConfigError(f"--sample has {len(each)} numbers for {len(sources)} data sets; give one, or one each")
+        raise ConfigError(
+            f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
+        )
     only, counted = len(sources) == 1, zip(sources, each, strict=True)
     drawn = [_draw_source(source, _run_of(source, runs, only=only), count, wanted) for source, count in counted]
     _check_used(runs, drawn)
@@ -344,10 +350,14 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     """
     names, (count, *more) = annotator_names(wanted.annotators), wanted.each
     if more or wanted.enrich or wanted.shown:
-        raise ConfigError(f"form {wanted.form.name} takes a file of items: one --sample, no --enrich, no --suggestions")
+        raise ConfigError(
+            f"form {wanted.form.name} takes a file of items: give one --sample, no --enrich and no --suggestions"
+        )
     items = read_items(path, wanted.form)
     if count is not None and count > len(items):
-        raise InputError(f"{path} has {len(items):,} {wanted.form.item}s; ask for at most that, not {count:,}")
+        raise InputError(
+            f"{path} has {len(items):,} {wanted.form.item}s; ask for a sample of at most that, not {count:,}"
+        )
     chosen = set(sample_names(tuple(item.id for item in items), count, wanted.seed))
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
@@ -390,7 +400,9 @@ def _item_of_rows(name: str, rows: Sequence[sheets.Row], form: Form, unit: str) 
     heads = [row for row in rows if not unit or not row[unit]]
     if len(heads) != 1 or not name:
         where = f"{rows[0].file}, row {rows[0].number}"
-        raise InputError(f"{where}: {form.item} {name!r} needs an id, and one row without a {unit}, not {len(heads)}")
+        raise InputError(
+            f"{where}: {form.item} {name!r} needs an id, and one row of its own, without a {unit}; it has {len(heads)}"
+        )
     parts = [Part(row[unit], {name: row[name] for name in form.part_columns}) for row in rows if unit and row[unit]]
     return Item(name, {one.name: heads[0][one.name] for one in form.columns}, tuple(parts), heads[0]["group"] or name)
 
@@ -473,7 +485,9 @@ class _DrawnSet:
 def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedRun | None:
     matches = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
     if len(matches) > 1:
-        raise ConfigError(f"{matches[0].name} and {matches[1].name} judged {source.name}; give one run per data set")
+        raise ConfigError(
+            f"{matches[0].name} and {matches[1].name} both judged {source.name}; give one run per data set"
+        )
     for run in matches:
         changed = [name for name, sha in source.files.items() if run.files is not None and run.files.get(name) != sha]
         if changed:
@@ -486,7 +500,9 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_DrawnSet]) -> None:
     if unused is not None:
         judged = unused.data_set or "a log that it does not name"
         names = ", ".join(one.told.name for one in drawn)
-        raise InputError(f"run {unused.name} judged {judged}, and the study draws from {names}; add its data")
+        raise InputError(
+            f"run {unused.name} judged {judged}, and the study draws from {names}; add the data that the run judged"
+        )
 
 
 def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _DrawnSet:
@@ -495,7 +511,9 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
     candidates = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not candidates:
         if run is not None:
-            raise InputError(f"run {run.name} has no report on {source.name}; give the data that it judged")
+            raise InputError(
+                f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
+            )
         how = "judge it first (vista-guard eval … --out FOLDER) and give the folder with --run"
         raise InputError(f"{source.name} has no turn with claims of its own; {how}")
     if count is not None and count > len(candidates):
@@ -506,7 +524,9 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
     chosen = {candidate.name for group in rare.values() for candidate in group}
     size = len(candidates) if count is None else count
     if len(chosen) > size:
-        raise ConfigError(f"--enrich asks for {len(chosen)} conversations of {source.name}, --sample for {size} in all")
+        raise ConfigError(
+            f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
+        )
     others = tuple(candidate.name for candidate in candidates if candidate.name not in chosen)
     chosen |= set(sample_names(others, size - len(chosen), wanted.seed))
     study_set = StudySet(
@@ -529,7 +549,9 @@ def _rare(candidates: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapp
     for label, count in (wanted.enrich or {}).items():
         having = [candidate for candidate in candidates if candidate.has(label) and candidate.name not in taken]
         if len(having) < count:
-            raise InputError(f"found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}")
+            raise InputError(
+                f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
+            )
         names = set(sample_names(tuple(candidate.name for candidate in having), count, wanted.seed))
         rare[label] = [candidate for candidate in having if candidate.name in names]
         taken |= names

@@ -191,6 +191,8 @@ def stopped_code(reported: str, signals: Sequence[int], exhausted: str | None) -
         typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
         return STOPPED + signals[0]
     if exhausted:
-        typer.echo(f"stopped: {exhausted}; {reported}; run the same command again, with a new budget", err=True)
+        typer.echo(
+            f"stopped: {exhausted}; {reported}; run the same command again, with a new budget, to resume", err=True
+        )
         return FAILED
     return None

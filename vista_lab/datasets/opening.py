@@ -238,7 +238,9 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
     by_hand = [name for name in targets if not can_be_fetched(dataset, name)]
     if by_hand:
         lines = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
-        raise InputError(f"data set {dataset.name} cannot be downloaded whole; put these files into {folder}: {lines}")
+        raise InputError(
+            f"data set {dataset.name} cannot be downloaded completely; put these files into {folder} yourself: {lines}"
+        )
     for name, path in targets.items():
         said(f"fetching {dataset.origins[name]}")
         _fetch(dataset, name, path)
@@ -264,7 +266,9 @@ def _fetch(dataset: DataSet, name: str, path: Path) -> None:
     except (OSError, HTTPException, ValueError) as exc:
         why = " ".join(str(exc).split())[:200] or type(exc).__name__
         how = f"Download it yourself and put it at {path}"
-        raise InputError(f"{name} of {dataset.name} could not be fetched from {origin} ({why}). {how}") from exc
+        raise InputError(
+            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). {how}"
+        ) from exc
     finally:
         part.unlink(missing_ok=True)
 

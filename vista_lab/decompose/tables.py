@@ -48,7 +48,9 @@ ABOUT = (
     "Brackets: 95 %, over responses drawn again. Units that were not judged are in the coverage and in no other figure.",
 )
 
-BORROWED = "FActScore's and VeriScore's printed figures on FELM and BINGCHAT are those of Hu et al. (2025)."
+BORROWED = (
+    "FActScore's and VeriScore's printed figures on FELM and BINGCHAT are those of Hu et al. (2025), as the paper says."
+)
 
 
 def printed_rows() -> Mapping[str, Sequence[Sequence[Decimal]]]:

@@ -365,7 +365,9 @@ def check(dialogues: Dialogues) -> None:
     bare = [item.id for item in items if not documents_of(item)]
     for setting in dialogues.settings:
         if setting.rag and len(bare) == len(items) and not dialogues.corpus:
-            raise ConfigError(f"setting {setting.name!r} retrieves, but no item has documents; give --references")
+            raise ConfigError(
+                f"setting {setting.name!r} retrieves, but no item has documents; give --references FILE or oracle"
+            )
         keeping = [one.name for one in dialogues.assistants if getattr(one, "keeps_history", False)]
         if keeping and any((setting.others, setting.budget, setting.concat, setting.mitigate)):
             why = f"changes the history that is shown, and {keeping[0]} keeps its own"

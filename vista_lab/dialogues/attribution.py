@@ -34,7 +34,9 @@ class DialogueParts:
         spans = (self.context, self.question, self.answer)
         joined = self.context[0] == 0 and self.context[1] == self.question[0] and self.question[1] == self.answer[0]
         if not joined or any(start > end for start, end in spans) or self.answer[0] >= self.answer[1]:
-            raise InputError(f"Context, question and answer, not empty, must follow each other from 0: {spans}.")
+            raise InputError(
+                f"Context, question and answer must follow each other from token 0, the answer not empty: {spans}."
+            )
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ def attribute(
     """
     rows = _rows(parts, useful)
     if parts.answer[1] != len(ids):
-        raise InputError(f"The parts end at token {parts.answer[1]} of {len(ids)} tokens. Tokenise them together.")
+        raise InputError(
+            f"The parts end at token {parts.answer[1]}, but there are {len(ids)} tokens. Tokenise them together."
+        )
     _check_memory(model, len(ids), max_gib)
     return _means(_token_importance(model, ids, parts, rows), parts)
 
@@ -74,10 +78,14 @@ def _rows(parts: DialogueParts, useful: Iterable[Span] | None) -> list[int]:
     rows: set[int] = set()
     for span in [parts.answer] if useful is None else useful:
         if not first <= span[0] < span[1] <= end:
-            raise InputError(f"The useful span {span} is empty or outside the answer {parts.answer}; count from 0")
+            raise InputError(
+                f"The useful span {span} is empty or outside the answer {parts.answer}. Count tokens from 0."
+            )
         rows.update(range(*span))
     if not rows:
-        raise InputError("No useful span is leftin the answer. Leave `useful` out for all of it.")
+        raise InputError(
+            "No useful span is left: nothing of the answer can be attributed. Leave `useful` out for all of it."
+        )
     return sorted(rows)
 
 
@@ -169,7 +177,9 @@ def render(tokenizer: Any, messages: Sequence[Message], answer: str) -> Rendered
 
 def _place(marked: str, mark: str, role: str) -> int:
     if marked.count(mark) != 1:
-        raise InputError(f"the chat template writes a message of the {role} {marked.count(mark)} times, not once")
+        raise InputError(
+            f"the chat template writes a message of the {role} {marked.count(mark)} times, not once: its parts cannot be found"
+        )
     return marked.index(mark)
 
 
@@ -210,7 +220,9 @@ def dialogue_tokens(
     try:
         encoded = tokenizer(shown.text, return_offsets_mapping=True, add_special_tokens=False)
     except NotImplementedError as exc:
-        raise ConfigError(f"{type(tokenizer).__name__} gives no offsets; take a model with tokenizer.json") from exc
+        raise ConfigError(
+            f"{type(tokenizer).__name__} gives no offsets; take a model with a fast tokenizer (tokenizer.json)"
+        ) from exc
     offsets = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
     boundaries = (shown.question, shown.answer)
     after = ((place for place, (_, end) in enumerate(offsets) if end > boundary) for boundary in boundaries)
@@ -257,7 +269,9 @@ def heat_map(tokens: Sequence[str], importance: Importance) -> str:
     Raises InputError if there are more or fewer tokens than importances.
     """
     if len(tokens) != len(importance.tokens):
-        raise InputError(f"{len(tokens)} tokens, but {len(importance.tokens)} importances. Give the same tokens.")
+        raise InputError(
+            f"{len(tokens)} tokens, but {len(importance.tokens)} importances. Give the tokens that were attributed."
+        )
     largest = max(map(abs, importance.tokens), default=0.0) or 1.0
     spans = (_coloured(token, value, largest) for token, value in zip(tokens, importance.tokens, strict=True))
     return '<p style="white-space:pre-wrap">' + "".join(spans) + "</p>"

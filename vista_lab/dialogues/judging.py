@@ -286,7 +286,9 @@ async def judge_dialogues(
     known = {item.id: item for item in items}
     answers = list(scored_answers(folder))
     if missing := [one.sample for one in answers if one.sample not in known]:
-        raise InputError(f"{folder} has an answer to {missing[0]}, which the questions lack; give the run's own set")
+        raise InputError(
+            f"{folder} has an answer to {missing[0]}, which the question set lacks; give the run's own set"
+        )
     manifest = records.read_dialogue_manifest(folder)
     with (
         closing(LineFile.open(folder / records.STATEMENTS, records.STATEMENTS_LINES, manifest)) as statements,

@@ -74,7 +74,9 @@ async def rate(dialogues: Sequence[str], model: ChatModel) -> Naturalness:
     ratings = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
     if not ratings:
-        raise InputError(f"{model.name} rated none of {len(dialogues)} talks: {failures[0] if failures else 'none'}")
+        raise InputError(
+            f"{model.name} rated none of {len(dialogues)} dialogues: {failures[0] if failures else 'none'}"
+        )
     means = {rubric: fmean(rating[rubric] for rating in ratings) for rubric in RUBRICS}
     natural = Share.of(fmean(rating.values()) >= NATURAL for rating in ratings)
     return Naturalness(means, fmean(means.values()), natural, failures)

@@ -90,5 +90,7 @@ def _o200k() -> TokenCounter:
     except ImportError as exc:
         raise ConfigError(f"tokens {O200K} need tiktoken: install the extra evaluation, or take {WORDS}") from exc
     except Exception as exc:  # of the network, of a broken table
-        raise ConfigError(f"no table of {O200K} ({type(exc).__name__}); give its file, or take {WORDS}") from exc
+        raise ConfigError(
+            f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
+        ) from exc
     return TokenCounter(O200K, lambda text: len(encoding.encode(text, disallowed_special=())))

@@ -336,7 +336,9 @@ def _disjoint(data: str) -> str:
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
     if engine == "local" and (address is not None or each != 1):
         option = "--address" if address is not None else "--each"
-        raise ConfigError(f"{option} needs --engine ray; with --engine local, --workers is the number judged at once")
+        raise ConfigError(
+            f"{option} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
+        )
     return Workers(engine, count, each, address)
 
 
@@ -359,7 +361,9 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
         raise ConfigError("--passages cannot change a recording; leave it out")
     file = Path(order.source)
     if file.parent == out.resolve():
-        raise ConfigError(f"--evidence recorded: {file} is this run's own; resume it with its own --evidence")
+        raise ConfigError(
+            f"--evidence recorded: {file} is this run's own; resume it with the --evidence that it was made with"
+        )
     return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 

@@ -161,7 +161,9 @@ class _Stamp:
 def runs(desk: Desk) -> None:
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
-        text = "Runs have whole logs, of all tenants and with withheld drafts; your role must see both."
+        text = (
+            "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
+        )
         draw(tree.empty("Not for your role", text), key="runs-closed")
         return
     files, wrong = find_runs(desk.material.runs)

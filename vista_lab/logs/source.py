@@ -80,7 +80,9 @@ def csv_lines(
                 return
             except csv.Error as exc:
                 open_ended = "unexpected end" in str(exc)
-                why = "a quote is opened here or below and never closed; the rest is not read" if open_ended else exc
+                why = (
+                    "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
+                )
                 yield line, f"is not a row of a table: {why}"
     finally:
         text.detach()  # The caller closes the file.
@@ -358,7 +360,9 @@ def shape(path: Path) -> Shape:
             raise InputError(f"log {path}: byte 0 (0x{head[0]:02x}) starts UTF-16 text; save the file as UTF-8")
         other = next((kind for start, kind in OTHERS.items() if head.startswith(start)), None)
         if other is not None:
-            raise InputError(f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (or gzipped)")
+            raise InputError(
+                f"log {path} is {other}; unpack it, or save it as JSON lines or CSV (gzipped ones are read)"
+            )
         if head.startswith(PARQUET_MAGIC):
             if isinstance(file, gzip.GzipFile):
                 raise InputError(f"log {path} is a Parquet file in a gzip archive; unpack it, Parquet is packed itself")

@@ -161,7 +161,9 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     from sklearn.metrics import cohen_kappa_score  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     if len(first) != len(second):
-        raise InputError(f"Cohen's kappa needs two raters of the same cases; they rated {len(first)} and {len(second)}")
+        raise InputError(
+            f"Cohen's kappa needs two raters of the same cases; these rated {len(first)} and {len(second)}"
+        )
     values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
     if len(values) < 2:
         return None

@@ -207,7 +207,9 @@ def _by_turn(path: Path) -> dict[TurnName, _Words]:
         claim = label.claim_id if label.claim_id is not None else label.claim
         earlier = words.turn if claim is None else words.claims.get(claim)
         if earlier not in (None, label.fine):
-            raise InputError(f"{path}, line {number} contradicts an earlier line on the same turn or claim. Keep one")
+            raise InputError(
+                f"{path}, line {number} contradicts an earlier line on the same turn or claim. Keep one of them"
+            )
         if claim is None:
             words.turn = label.fine
         else:

@@ -53,12 +53,16 @@ class Cut:
 
     def __post_init__(self) -> None:
         if self.language != "en":
-            raise ConfigError(f"language is {self.language!r}; documents are cut in English only: give en")
+            raise ConfigError(
+                f"language is {self.language!r}; documents are cut into sentences in English only: give en"
+            )
         for name, least in (("sentences", FEWEST), ("stride", 1), ("per_document", 0), ("limit", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not 1 <= self.shard <= self.shards:
-            raise ConfigError(f"shard is {self.shard}/{self.shards}; give 1 to {self.shards} of {self.shards}")
+            raise ConfigError(
+                f"shard is {self.shard}/{self.shards}; give 1/{self.shards} to {self.shards}/{self.shards}"
+            )
 
 
 @dataclass
@@ -142,9 +146,13 @@ def survey(folder: Path, cut: Cut) -> Corpus:
             if earlier:
                 corpus.repeats[passage.id] = earlier
     if not corpus.files:
-        raise InputError(f"{folder} holds no readable document; give a folder of text, Markdown, HTML or PDF files")
+        raise InputError(
+            f"{folder} holds no document that can be read; give a folder of text, Markdown, HTML or PDF files"
+        )
     if not drawn:
-        raise InputError(f"{folder}: none of {len(corpus.files):,} documents has {FEWEST} sentences with an end")
+        raise InputError(
+            f"{folder}: none of {len(corpus.files):,} documents has {FEWEST} sentences that end with a mark"
+        )
     if 0 < cut.limit < len(drawn):
         drawn = heapq.nsmallest(cut.limit, drawn, key=lambda name: _hash(f"{cut.seed}:{name}"))
     corpus.drawn = frozenset(drawn)

@@ -207,7 +207,9 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
     faults, works = Faults(), []
     for step in Step:
         if not (folder / step).is_dir():
-            raise InputError(f"{folder} has no sheets of {step}, as oasis sheets writes them: name with --sheets")
+            raise InputError(
+                f"{folder} has no sheets of {step}; vista-guard oasis sheets writes them. Name their folder with --sheets"
+            )
         data = load(folder / step)
         check_items(step, data.items, records)
         places = (folder / step / f"{who}{ending}" for who in data.study.annotators for ending in sheets.SUFFIXES)
@@ -233,7 +235,9 @@ def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) ->
         record = by_id.get(item.id)
         if record is None or record.pair is None or item_of(step, record, item.annotators) != item:
             what = "lacks it" if record is None else "has other texts for it now"
-            raise InputError(f"the work on {step} has passage {item.id}; {RECORDS} {what}. Give the set that it is of")
+            raise InputError(
+                f"the work on {step} has passage {item.id}, and {RECORDS} {what}. Give the set that it is of"
+            )
 
 
 # Figures

@@ -53,5 +53,7 @@ def read_submission(folder: Path) -> Submission:
         )
     verdicts = {name[0]: not flagged for name, flagged in predicted.items()}
     if len(verdicts) < len(predicted):
-        raise InputError(f"{folder} has conversations of several turns; a submission has one verdict a text or claim")
+        raise InputError(
+            f"{folder} has conversations of several turns; a submission has one verdict for each text or claim"
+        )
     return Submission(verdicts, silent)

@@ -85,7 +85,9 @@ def calibrate(
     with exit_codes():
         if verifier is not None:
             if reports is not None or labels is not None:
-                raise InputError("--verifier calibrates a verifier, REPORTS and --labels a policy; give one of them")
+                raise InputError(
+                    "--verifier calibrates a verifier, REPORTS and --labels calibrate a policy; give one of them"
+                )
             fit(verifier, pairs, out, source)
             return
         if reports is None or labels is None or pairs is not None:
@@ -240,8 +242,12 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     console = Console(highlight=False)
     console.print(table(calibration))
     if calibration.temperature >= HOTTEST:
-        warning = "its probabilities say next to nothing here; look at the share that is right before you use it"
-        typer.echo(f"{visible(calibration.verifier)}: the temperature is the highest tried: {warning}", err=True)
+        warning = (
+            "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
+        )
+        typer.echo(
+            f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
+        )
     copies = sum(set(WORDS.findall(one.claim.lower())) <= set(WORDS.findall(one.evidence.lower())) for one in supported)
     if pairs is not None and copies > COPIED * len(supported):
         typer.echo(
@@ -252,7 +258,9 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
     low = [f"{name} from {limit:g}" for name, limit in calibration.thresholds if limit < UNLIKELY]
     if low:
         warning = f"{' and '.join(low)}: below {UNLIKELY:g} a claim gets a label that the verifier finds unlikely"
-        typer.echo(f"{warning}; verify a text that you know first, or calibrate on more documents", err=True)
+        typer.echo(
+            f"{warning}; verify a text that you know before you use it, or calibrate on more documents", err=True
+        )
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

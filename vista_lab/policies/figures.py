@@ -183,7 +183,9 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
     unreadable = replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out.")
     check = None
     if same is not None:
-        check = f"Check: of {same.n:,} turns that this first policy decided, {same.hits:,} come out as they did then."
+        check = (
+            f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."
+        )
     limits = [*replayed.limits(found, names), unreadable, replayed.unfitted_judges(sample.fits)]
     limits += [check, replayed.REPAIRS]
     items = (el("li", limit, key=limit[:40]) for limit in replayed.join_parts(limits))

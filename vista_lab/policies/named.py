@@ -63,7 +63,9 @@ def _read_policy(name: str, settings: Settings) -> NamedPolicy:
     path = Path(name)
     if path.suffix not in POLICY_FILES:
         known = ", ".join([*PRESETS, SETTINGS])
-        raise ConfigError(f"policy is {name!r}; choose {known}, or a file that ends in {', '.join(POLICY_FILES)}")
+        raise ConfigError(
+            f"policy is {name!r}; choose one of {known}, or a file that ends in {', '.join(POLICY_FILES)}"
+        )
     content = policy_file(path)
     table = content.get("risk_table", settings.risk_table)
     return NamedPolicy(name, Recipe(content["policy"], content["policy_overrides"]), table)

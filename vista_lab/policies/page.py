@@ -439,7 +439,9 @@ def _about(sample: Sample) -> str:
 
 def _nothing(filters: Filters) -> Node:
     if filters.narrow:
-        return tree.empty("No turns to decide", "No stored turn passes the filters. Take a longer time, or clear them.")
+        return tree.empty(
+            "No turns to decide on", "No stored turn passes the filters. Choose a longer time, or clear them."
+        )
     why = "Policies decide here on turns that a guard stored before. Keep some, then come back."
     return tree.empty("No turns to decide on yet", why, command="vista-guard dashboard --demo")
 

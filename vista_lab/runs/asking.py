@@ -79,7 +79,9 @@ def chat_model(name: str, options: ModelOptions, option: str = "--model", others
     kind, _, spec = name.strip().partition(":")
     if kind in ("openai", "langchain") and spec:
         return known_chat_model(name.strip(), options)
-    raise ConfigError(f"{option} is {name!r}; give openai:MODEL, openai:MODEL@URL or langchain:PROVIDER:MODEL{others}")
+    raise ConfigError(
+        f"{option} is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL{others}"
+    )
 
 
 def whole_objects(text: str, shown: str) -> tuple[int, list[dict[str, Any]]]:

@@ -130,7 +130,9 @@ def _check_cores(workers: int | None) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers is not None and workers > cores:
         cores_told = f"--workers is {workers}, and this machine has {cores} cores; each worker takes one"
-        raise ConfigError(f"{cores_told}. To judge more at once, as for a model behind an API, give --each")
+        raise ConfigError(
+            f"{cores_told}. To judge more conversations at once, as for a model behind an API, give --each"
+        )
 
 
 def _check_reachable(address: str) -> None:
@@ -434,7 +436,9 @@ class RaySystem:
                 losses += 1
                 if losses >= LOSSES:
                     where = f"conversation {entry.conversation.id}"
-                    raise JudgeError(f"{losses} workers of the Ray cluster were lost at {where}: {lost}") from lost
+                    raise JudgeError(
+                        f"{losses} workers of the Ray cluster were lost while judging {where}: {lost}"
+                    ) from lost
                 self._replace(slot, worker, lost)
             finally:
                 await self._places.give_back(slot)

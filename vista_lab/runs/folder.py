@@ -109,7 +109,9 @@ class Manifest(_Line):
         if empty:
             write_whole(beside, self.model_dump_json(indent=2) + "\n")
         elif not beside.exists():
-            raise ConfigError(f"{path} has reports but no {beside.name} that says how they were made. {ANOTHER_OUT}")
+            raise ConfigError(
+                f"{path} has reports but no {beside.name} beside it that says how they were made. {ANOTHER_OUT}"
+            )
         else:
             self.check_same(path, read_manifest(path))
 
@@ -268,7 +270,9 @@ def read_manifest(place: Path) -> Manifest:
     with reading(path, f"; {place} is not a run", ConfigError):
         content = json.loads(path.read_bytes())
         if isinstance(content, dict) and content.get("kind") == "dialogues":
-            raise ConfigError(f"{place} holds dialogues: read them with vista-guard knowmt report")
+            raise ConfigError(
+                f"{place} holds dialogues of vista-guard knowmt run: read them with vista-guard knowmt report"
+            )
         version = str(content.get("version")) if isinstance(content, dict) else "none"
         if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
             known = f"this vista-guard reads version {MANIFEST_VERSION}"
@@ -322,7 +326,9 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
         except ValidationError as exc:
             if not line.endswith(b"\n"):
                 return
-            raise InputError(f"{path}, line {number} is no report of this version: {exc.errors()[0]['msg']}") from exc
+            raise InputError(
+                f"{path}, line {number} is not a report of this version: {exc.errors()[0]['msg']}"
+            ) from exc
         if report.conversation_id is not None:
             name = report.conversation_id, report.turn_index
             if name in seen:
@@ -345,7 +351,7 @@ def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnR
 
 
 def count_reports(folder: Path) -> int:
-    """Number of reports of a run, 0 if its folder does not exist yet."""
+    """Number of reports of a run, 0 if its folder does not exist yet. Counts lines without parsing them."""
     return count_lines(folder / REPORTS)
 
 

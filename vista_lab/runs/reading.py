@@ -106,7 +106,9 @@ def _name(path: Path, place: Path) -> str:
 
 def _manifest(path: Path) -> folder.Manifest:
     if not path.is_file():
-        raise InputError(f"{path} does not exist; give reports or folders that vista-guard replay or eval wrote")
+        raise InputError(
+            f"{path} does not exist; give reports or folders that vista-guard replay or vista-guard eval wrote"
+        )
     return folder.read_manifest(path)
 
 

@@ -118,7 +118,9 @@ def _check_fits(name: str, on: DataSet, measured: MeasuredRows) -> None:
     if on.test:
         raise ConfigError(f"{on.name} is a test set; fit on its dev or train split")
     if (on.name, on.split) == (measured.name, measured.split):
-        raise ConfigError(f"{name} would be fitted on {on.name}, which it is measured on. Choose another split or set")
+        raise ConfigError(
+            f"{name} would be fitted on {on.name}, the data it is measured on. Choose another split or set"
+        )
     if on.task is not measured.task:
         tasks = f"{on.name} is labelled for the task {str(on.task)!r}, and {measured.name} for {str(measured.task)!r}"
         raise ConfigError(f"{tasks}; choose a set of the same task")

@@ -312,7 +312,9 @@ class Wikipedia:
         self._embedder = embedder
         self._page = lru_cache(64)(self._read_page)
         if not file.is_file():
-            raise ConfigError(f"--evidence wiki: {file} does not exist; give FActScore's Wikipedia, a SQLite file")
+            raise ConfigError(
+                f"--evidence wiki: {file} does not exist; give FActScore's dump of Wikipedia, a SQLite file"
+            )
         self._query("SELECT title, text FROM documents LIMIT 1")
         self.info = EvidenceInfo(kind="wiki", source=file.name, k=k, fingerprint=_sample_digest(file))
 
@@ -322,7 +324,9 @@ class Wikipedia:
                 return dump.execute(sql, values).fetchall()
         except sqlite3.Error as exc:
             how = "Give a SQLite file with the table documents(title, text)"
-            raise ConfigError(f"--evidence wiki: {self._file} is no readable dump of Wikipedia: {exc}. {how}") from exc
+            raise ConfigError(
+                f"--evidence wiki: {self._file} cannot be read as a dump of Wikipedia: {exc}. {how}"
+            ) from exc
 
     def has(self, topic: str) -> bool:
         """True if the topic has a page."""
@@ -339,7 +343,9 @@ class Wikipedia:
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         if not place.topic:
-            raise JudgeError(f"conversation {place.conversation} names no topic; it has no page in {self._file.name}")
+            raise JudgeError(
+                f"conversation {place.conversation} names no topic, so it has no page in {self._file.name}"
+            )
         try:
             page = await asyncio.to_thread(self._page, place.topic)
         except ConfigError as exc:

@@ -247,10 +247,14 @@ def build(
     """
     _check(recipe, name, task, options, given)
     if evidence is not None and (recipe.whole_turns or name == "majority"):
-        raise ConfigError(f"system {name} checks no claims: no evidence by claim; choose vista, factscore or oasis")
+        raise ConfigError(
+            f"system {name} checks no claims, so it takes no evidence by claim; choose vista, factscore or oasis"
+        )
     settings, objects = _settings_and_objects(given)
     if recipe.context == "full" and settings.strict_reference:
-        raise ConfigError(f"system {name} verifies with the history, which strict_reference forbids; turn that off")
+        raise ConfigError(
+            f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
+        )
     embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
     models = (objects.get("judge"), objects.get("verifier"), objects.get("decomposer"), embedder)
     if isinstance(evidence, EvidenceOrder):
@@ -325,7 +329,9 @@ def _check(
 ) -> None:
     if recipe.tasks and task not in recipe.tasks:
         tasks = " or ".join(sorted(recipe.tasks))
-        raise ConfigError(f"system {name} detects turns that are {tasks}, not {str(task)!r}; choose another system")
+        raise ConfigError(
+            f"system {name} detects turns that are {tasks}, not the task {str(task)!r}; choose another system"
+        )
     unknown = [option for option in options if option not in recipe.options]
     if unknown:
         takes = f"takes {', '.join(recipe.options)}" if recipe.options else "takes none"

@@ -137,7 +137,9 @@ class _Drawing:
         ]
         if spots:
             caption = f"{self.of}: turn accuracy against batching"
-            yield Picture(caption, *trade(self.folder, self._file("batching"), caption, "how it is asked", spots))
+            yield Picture(
+                caption, *trade(self.folder, self._file("batching"), caption, "how the model is asked", spots)
+            )
 
     def confusions(self) -> Iterator[Picture]:
         """A confusion matrix for each run whose claims people labelled."""

@@ -56,7 +56,9 @@ def _usage(summary: ReplaySummary) -> Table:
     table = plain_table("model calls", "", "all", "a turn")
     table.add_row("calls", f"{usage.calls:,}", f"{usage.calls / turns:,.1f}")
     table.add_row("input tokens", f"{usage.input_tokens:,}", f"{usage.input_tokens / turns:,.0f}")
-    table.add_row("from the endpoint's cache", f"{usage.cached_tokens:,}", f"{usage.cached_tokens / turns:,.0f}")
+    table.add_row(
+        "of them from the endpoint's cache", f"{usage.cached_tokens:,}", f"{usage.cached_tokens / turns:,.0f}"
+    )
     table.add_row("output tokens", f"{usage.output_tokens:,}", f"{usage.output_tokens / turns:,.0f}")
     if usage.unpriced_calls < usage.calls:
         table.add_row("estimated cost, USD", f"{usage.cost:,.4f}", f"{usage.cost / turns:,.5f}")

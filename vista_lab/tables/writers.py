@@ -71,7 +71,9 @@ class Sheet:
     def __post_init__(self) -> None:
         odd = next((row for row in self.rows if len(row) != len(self.columns)), None)
         if odd is not None:
-            raise ValueError(f"table {self.name} has {len(self.columns)} columns, a row has {len(odd)} cells: {odd}")
+            raise ValueError(
+                f"table {self.name} has {len(self.columns)} columns and a row with {len(odd)} cells: {odd}"
+            )
 
     @property
     def groups(self) -> list[tuple[str, int]]:

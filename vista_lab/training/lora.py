@@ -62,7 +62,9 @@ def load(model: nn.Module, values: Mapping[str, Tensor]) -> None:
     """Sets the trained weights; a name that differs raises."""
     own = trained(model)
     if odd := sorted(own.keys() ^ values.keys()):
-        raise InputError(f"{odd[0]} and {len(odd) - 1} more weights are on one side: another rank or other layers?")
+        raise InputError(
+            f"{odd[0]} and {len(odd) - 1} more weights are on one side only: another rank or other layers?"
+        )
     for name, tensor in own.items():
         tensor.copy_(values[name])
 

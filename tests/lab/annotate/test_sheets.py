@@ -299,12 +299,12 @@ def test_a_document_that_no_cell_holds_goes_into_a_file(tmp_path: Path) -> None:
         (
             Sampling(("ada",), (2,), {ABSTENTION: 2}),
             InputError,
-            "found ABSTENTION in 1 more conversations of harbour",
+            "the run found ABSTENTION in 1 more conversations of harbour",
         ),
         (
             Sampling(("ada",), (1,), {ABSTENTION: 1, V: 1}),
             ConfigError,
-            "2 conversations of harbour, --sample for 1",
+            "2 conversations of harbour, and --sample for 1",
         ),
     ],
 )

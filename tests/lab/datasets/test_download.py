@@ -91,7 +91,7 @@ def test_what_is_no_whole_file_is_not_left_behind(address: str, tmp_path: Path, 
     with pytest.raises(InputError) as raised:
         download(begin_at(url), tmp_path)
     error = str(raised.value)
-    assert error.startswith(f"begin_dev_wow.tsv of begin-dev-wow could not be fetched from {url} (")
+    assert error.startswith(f"begin_dev_wow.tsv of data set begin-dev-wow could not be fetched from {url} (")
     assert error.endswith(f"{tmp_path}/begin_dev_wow.tsv")
     assert re.search(rf"\({why}\)", error)
     assert list(tmp_path.iterdir()) == []

@@ -33,7 +33,7 @@ def test_rows_of_a_table_that_are_none_are_named_and_the_others_read(tmp_path: P
         BrokenEntry(f"{file} row 5", "is not a row of a table: ',' expected after '\"'"),
         BrokenEntry(
             f"{file} row 6",
-            "is not a row of a table: a quote is opened here or below and never closed; the rest is not read",
+            "is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
         ),
     ]
 

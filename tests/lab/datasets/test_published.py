@@ -61,7 +61,7 @@ def test_ragtruth_joins_responses_with_their_sources(tmp_path: Path) -> None:
     assert broken == [
         "quality is 'truncated': the publisher's own evaluation leaves it out",
         f"source_id is '14', which {sources} does not have",
-        "labels 1: 3 to 99 is no place in a response of 16 characters",
+        "labels 1: start 3 and end 99 are no place in a response of 16 characters",
     ]
     assert len(read(tmp_path, "ragtruth-train")[0]) == 1
 

@@ -108,7 +108,7 @@ def test_fade_tells_the_untouched_from_the_corrupted(tmp_path: Path) -> None:
     assert second == logged("human-72", *turns, gold=TurnGold("faithful", False))
     assert errors(broken) == [
         ("human.csv row 3", "hallucination_tags is X; the tags are B-HALLUC, I-HALLUC, L-HALLUC, O, U-HALLUC"),
-        ("human.csv row 4", 'history is "[\'Who"; expected a list or mapping as a Python literal'),
+        ("human.csv row 4", 'history is "[\'Who"; expected a list or a mapping as a Python literal'),
     ]
 
 

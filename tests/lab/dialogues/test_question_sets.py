@@ -224,7 +224,7 @@ def test_the_command_says_what_it_made(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.stderr
     assert "1 of 1 questions are in" in result.stdout
-    assert "0 reviewed" in result.stdout
+    assert "0 of them reviewed" in result.stdout
     source.write_text('{"id": "a", "questions": ["Open?"]}\n', "utf-8")
     result = CliRunner().invoke(app, [*command[:-1], str(tmp_path / "other")])
     assert result.exit_code == 2

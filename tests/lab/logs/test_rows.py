@@ -176,7 +176,7 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
         "line 5: has 3 cells, and the header has 6",
         "line 6: column 'text': byte 0xe9 at position 3 is not UTF-8",
         "line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970",
-        "line 12: is not a row of a table: a quote is opened here or below and never closed; the rest is not read",
+        "line 12: is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
         "conversation a: is not judged, as its line 4 cannot be read; mend that first",
         "conversation b: is not judged, as its line 7 cannot be read; mend that first",
         "line 10: has no time, and other rows of conversation c do",

@@ -96,9 +96,9 @@ def test_a_model_judge_that_is_an_object_lends_its_model(name: str) -> None:
         (
             "factscore",
             {"task": Task.CONTRADICTS},
-            "not 'contradicts'",
+            "the task 'contradicts'",
         ),
-        ("overlap", {"task": Task.ABSTAINS}, "not 'abstains'"),
+        ("overlap", {"task": Task.ABSTAINS}, "the task 'abstains'"),
         ("vista", {"context": "full"}, "context cannot be set for a system: choose vista or vista+ctx"),
         ("vista", {"store": "chroma"}, "store cannot be set"),
         ("vista+ctx", {"strict_reference": True}, "strict_reference forbids"),

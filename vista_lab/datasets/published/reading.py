@@ -130,7 +130,9 @@ def _documents(row: Row, field: str) -> tuple[Document, ...]:
     texts = row.texts(field) if isinstance(value, list) else [row.nonblank(field)]
     coded = next((text for text in texts if _NUMBERS.fullmatch(text.strip())), None)
     if coded is not None:
-        raise InputError(f"{field} is {coded[:40]!r}; expected text: run the publisher's script that makes it")
+        raise InputError(
+            f"{field} is {coded[:40]!r}; expected text: run the publisher's script that turns the numbers into it"
+        )
     return documents(texts)
 
 
@@ -175,7 +177,9 @@ def read_ragtruth(given: BenchmarkFiles) -> Iterator[Entry]:
 def _span(row: Row, text: str) -> Span:
     start, end = row.number_of("start"), row.number_of("end")
     if not 0 <= start < end <= len(text):
-        raise InputError(f"labels {row.number}: {start} to {end} is no place in a response of {len(text)} characters")
+        raise InputError(
+            f"labels {row.number}: start {start} and end {end} are no place in a response of {len(text)} characters"
+        )
     return Span(start=start, end=end)
 
 

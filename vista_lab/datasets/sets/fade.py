@@ -50,7 +50,9 @@ def _literal(row: Row, name: str) -> object:
     try:
         return ast.literal_eval(row.nonblank(name))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
-        raise InputError(f"{name} is {row.text(name)[:80]!r}; expected a list or mapping as a Python literal") from exc
+        raise InputError(
+            f"{name} is {row.text(name)[:80]!r}; expected a list or a mapping as a Python literal"
+        ) from exc
 
 
 read = reader(partial(table_rows, columns=COLUMNS), _conversation)

@@ -67,7 +67,9 @@ class Policy:
         with trainers.without_noise():
             policy = trainers.load_base_model("decomposer", base, load)
         if not policy.tokenizer.chat_template:
-            raise ConfigError(f"base {base} has no chat templatein its tokenizer. Take a chat model")
+            raise ConfigError(
+                f"base {base} has no chat template: its tokenizer does not say how a prompt looks. Take a chat model"
+            )
         if policy.tokenizer.pad_token is None:
             policy.tokenizer.pad_token = policy.tokenizer.eos_token
         return policy

@@ -88,7 +88,9 @@ def _summary(built: Built, out: Path) -> str:
     from vista_lab.dialogues.question_sets import QUESTIONS
     from vista_lab.runs.made import State
 
-    lines = [f"{built.written:,} of {built.total:,} questions are in {out / QUESTIONS}, {built.reviewed:,} reviewed"]
+    lines = [
+        f"{built.written:,} of {built.total:,} questions are in {out / QUESTIONS}, {built.reviewed:,} of them reviewed"
+    ]
     lines += [f"  {count:>6,}  refused: {reason}" for reason, count in built.reasons.most_common()]
     left = built.states[State.ACCEPTED] - built.written
     return "\n".join([*lines, *([f"  {left:>6,}  refused: people said so"] if left else [])])

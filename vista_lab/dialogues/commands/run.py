@@ -252,7 +252,9 @@ def _noise(
         raise ConfigError("noise needs --baseline RUN: a judged run of the same set and models, in single and multi")
     known = {cohort.model: mastered_items(cohort) for cohort in _single_cohorts(baseline, questions)}
     if lacking := [model for model in models if model not in known]:
-        raise ConfigError(f"{baseline} has not judged {lacking[0]} in setting single, but {', '.join(known) or 'none'}")
+        raise ConfigError(
+            f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
+        )
     histories = {model: read_history(baseline, model) for model in models}
     turns = [own_turns(model, questions.items, known[model], histories[model]) for model in models]
     wrong = _wrong_answers(turns, errors)
@@ -280,7 +282,9 @@ def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
     every = read_cohorts(folder, questions, token_counter("words"))
     cohorts = [cohort for cohort in every if cohort.setting == "single"]
     if len(judges := {(cohort.decomposer, cohort.judge) for cohort in cohorts}) > 1:
-        raise ConfigError(f"--baseline {folder} was judged in {len(judges)} ways; give one of one decomposer and judge")
+        raise ConfigError(
+            f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
+        )
     return cohorts
 
 
@@ -457,7 +461,9 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
 def _summary(held: DialogueCounts, out: Path) -> str:
     from vista_lab.dialogues.asking import UNREACHED
 
-    lines = [f"{held.whole:,} of {held.dialogues:,} dialogues have a last answer: {held.answered:,} answers, in {out}"]
+    lines = [
+        f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
+    ]
     for reason, count in sorted(held.reasons.items()):
         lines.append(f"  {count:>6,}  " + (UNREACHED if reason == UNREACHED else f"{UNREACHED}: {reason}"))
     return "\n".join(lines)

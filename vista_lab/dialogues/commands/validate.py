@@ -74,9 +74,13 @@ def validate(
 
         chosen = sum((out is not None, people is not None, counts is not None, naturalness))
         if source.is_dir() and chosen != 1:
-            raise ConfigError("of a run give one of --out, --people, --counts and --naturalness, to mark or compare")
+            raise ConfigError(
+                "of a run give one of --out, --people, --counts and --naturalness: to have its pairs marked, or compared"
+            )
         if not source.is_dir() and chosen:
-            raise ConfigError(f"--out, --people, --counts and --naturalness go with a run; {source} is labelled pairs")
+            raise ConfigError(
+                f"--out, --people, --counts and --naturalness go with a run, and {source} is a file of labelled pairs"
+            )
         if naturalness:
             typer.echo(_rate_dialogues(source, sample, seed, judge, max_cost))
         elif out is not None:

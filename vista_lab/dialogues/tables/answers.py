@@ -70,7 +70,9 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
     environment = page_environment(Path(__file__).parent)
     if len(cohorts) != 2 or cohorts[0].judged_by != cohorts[1].judged_by:
         listing = ", ".join(f"{cohort.run}: {cohort.model}, {cohort.setting}, {cohort.judge}" for cohort in cohorts)
-        raise ConfigError(f"give two cohorts of one set, decomposer and judge, with --setting; there are {listing}")
+        raise ConfigError(
+            f"two cohorts of one set, decomposer and judge stand side by side; there are {listing}; choose with --setting"
+        )
     both = sorted(_shared_items(cohorts, reading), key=lambda answers: (-answers.distance, answers.item.id))
     if not both:
         raise InputError("no item has an answer of both that is judged whole")

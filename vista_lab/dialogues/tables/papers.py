@@ -508,7 +508,9 @@ def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = P
     """
     parsed = _CONDITION.fullmatch(condition)
     if parsed is None or parsed["name"] not in _BY_NAME:
-        raise ConfigError(f"--fail-if {condition!r} is no condition; give such as S_f<0.2, of {', '.join(_BY_NAME)}")
+        raise ConfigError(
+            f"--fail-if {condition!r} is no condition; give such as 'S_f<0.2', with one of {', '.join(_BY_NAME)}"
+        )
     measure, limit, sign = _BY_NAME[parsed["name"]], float(parsed["limit"]), parsed["sign"]
     if measure.share and limit > 1:
         raise ConfigError(f"--fail-if {condition!r}: {measure.name} is a share from 0 to 1")

@@ -255,7 +255,9 @@ def _sizes(runs: Sequence[RunMeasures]) -> list[str]:
     if not sets:
         return []
     counts = ", ".join(f"{name} {table('table02')['turns'][name]:,}" for name in sets)
-    return [f"The paper's turns: {counts}. Superscripts are as printed; docs/comparing.md says which are contradicted."]
+    return [
+        f"The paper's turns: {counts}. Its superscripts are as printed; docs/comparing.md says which its own tests contradict."
+    ]
 
 
 def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:

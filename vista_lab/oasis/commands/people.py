@@ -196,7 +196,9 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
     with closing(Database(url, create=False)) as database:
         works = [_step_work(database, f"{batch}-{step}", step, records) for step in Step]
     if not any(work.items for work in works):
-        raise InputError(f"nobody has submitted a passage of batch {batch} yet; agreement needs at least one")
+        raise InputError(
+            f"nobody has submitted a passage of batch {batch} to the end yet; agreement needs at least one"
+        )
     return works
 
 
@@ -207,7 +209,9 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
     batches = Batches(database)
     form_batch = batches.find(name)
     if form_batch is None:
-        raise InputError(f"batch {name!r} does not exist; oasis sheets --batch makes four, one for each step")
+        raise InputError(
+            f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
+        )
     tasks = batches.complete(name)
     items = [task.item for task in tasks]
     check_items(step, items, records)
@@ -253,4 +257,6 @@ def _report(
     if not results.gold.records:
         typer.echo("no gold: no passage was marked by all of its annotators and by nobody as wrong", err=True)
     if results.open:
-        typer.echo(f"{results.open:,} marks have no majority: fill in {settled or own} for --settled", err=True)
+        typer.echo(
+            f"{results.open:,} marks have no majority: fill in {settled or own}, and give it with --settled", err=True
+        )
