@@ -33,19 +33,23 @@ from numpy.typing import NDArray
 
 from tests.attacks import denials, frames, operators, speech, spellings
 from tests.attacks.statements import STATEMENTS
+from training.comparison.sets import THREE
 from training.data import data_argument
 from training.false_alarms import responses, statements
 from training.sources.written import written
 from training.suites import faithful, summaries
 from training.suites.challenge import read_items
+from training.two_readers import attributions
 from training.worlds.build import build
 from vista_guard.guard import Guard
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges import embedded
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.english.asides import Clause
 from vista_guard.judges.embedded.evidence import EvidenceSource
-from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
+from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ShippedVerifier
 from vista_guard.policy.turn_risk import HELD_AGAINST
+from vista_guard.protocols import Verifier
 from vista_guard.reading.canonical import Reading
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
@@ -133,6 +137,7 @@ def sets(data: Path, twins: Path | None, limit: int) -> Mapping[str, Sequence[Ca
         "BEGIN": ((talk, fine[1]) for talk, fine in responses(data)),
         "FEVER": ((talk, fine[0]) for talk, fine in islice(statements(data), limit)),
         "SummEdits": ((one.conversation, one.consistent) for one in summaries.read(data)),
+        "AttributionBench": ((one.conversation, one.gold == THREE[0]) for one in attributions(data)),
     }
     thinned = {name: thin([*cases], limit) for name, cases in told.items()}
     found = {"MTRAG-UN": [*answers(data, twins)], **thinned, "attacks": [*attacks()]}
@@ -162,13 +167,13 @@ class Remembered:
         return np.stack([self._known[item] for item in items])
 
 
-class Verifier:
-    """The shipped verifier, remembered."""
+class Reader:
+    """A verifier, remembered."""
 
     name = "remembered"
 
-    def __init__(self) -> None:
-        self.probabilities = Remembered(ShippedVerifier.load(Calibration.load()).probabilities)
+    def __init__(self, inner: Verifier) -> None:
+        self.probabilities = Remembered(inner.probabilities)
 
 
 class Embedder:
@@ -208,7 +213,6 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     },
     "mentions: headings, labels, lead-ins": {"mentions.passage.kind_of": _always(None)},
     "mentions: questions and answers": {"mentions.passage._join_answer": _always(None)},
-    "what strangers tell": {"mentions.cues.SentenceReading.is_told": False},
     "denials: of a neighbour": {"mentions.passage._denied_by": _always(())},
     "denials: of a turn": {
         "judge.as_meant": lambda claims, text: tuple(claims),
@@ -221,12 +225,12 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "figures: other limits": {"support.other_limit": _always(None)},
     "figures: another one contradicts": {"support.other_figure": _always(False)},
     "weekdays": {"support.missing_day": _always(None)},
+    "figures: two that are computed": {"veto._is_computed": _always(False)},
+    "names in the place of another": {"support.other_name": _always(None)},
+    "one form of a date": {"judge.in_one_form": lambda evidence, claim: (evidence, claim)},
     "opposites": {"support.opposite_word": _always(None)},
     "what held once": {"support.bygone": _always(None)},
     "documents first": {"judge.is_mentioned": _always(False)},
-    "topic of a contradiction": {
-        "judge.EmbeddedJudge._on_topic": lambda _, __, against: [list(one) for one in against]
-    },
     "support that is outranked": {"support.outranking": _always([])},
     "a document's own words": {"support._says": _always(False)},
     "canonical forms": {
@@ -251,7 +255,6 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "asides": {"english.clauses.asides": _whole},
     "inside speech": {"judge.inner_statements": _always(())},
     "inside questions": {"english.decompose.presuppositions": _always(())},
-    "lists": {"english.decompose.each": lambda said: [said]},
     "pronouns": {"english.decompose.resolve_pronoun": lambda said, topic: (said, topic)},
     "answers: with their question": {"english.decompose.read_reply": lambda *_, **__: None},
     "answers: bare values": {"english.decompose.claims_of_values": _always(())},
@@ -366,11 +369,15 @@ def kept_rows(file: Path, setting: str) -> dict[int, _Row]:
 class Bench:
     """Judges turns with all rules, and without each family that changed something."""
 
-    def __init__(self, cases: Sequence[tuple[str, Case]], families: Sequence[str]) -> None:
+    def __init__(
+        self, cases: Sequence[tuple[str, Case]], families: Sequence[str], weights: Path, *, both: bool
+    ) -> None:
         self._cases, self._families = cases, families
         self._listener = Listener()
-        embedder = Embedder()
-        judge = EmbeddedJudge.load(embedder, verifier=Verifier())
+        embedder, limits = Embedder(), Calibration.load(weights)
+        quick = Reader(ShippedVerifier.load(limits, weights))
+        careful = Reader(CarefulReader(limits.reader.max_length, weights)) if both and limits.reader else None
+        judge = EmbeddedJudge(quick, embedder, ClaimTypeHead.load(weights), limits, reader=careful)
         self._guard = Guard(judge, "monitor", knowledge=MemoryKnowledge(embedder))
 
     def judged(self, number: int) -> _Row:
@@ -439,6 +446,8 @@ def main() -> None:
     parser.add_argument(
         "--rows", type=Path, required=True, help="where the counts of each turn stand; resumed if it is there"
     )
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="the weights folder")
+    parser.add_argument("--both", action="store_true", help="read open claims again with the careful reader")
     args = parser.parse_args()
     families = args.only or list(FAMILIES)
     found = sets(args.data, args.twins, args.limit)
@@ -446,9 +455,9 @@ def main() -> None:
     cases = [
         (name, case) for row in zip_longest(*found.values()) for name, case in zip(found, row, strict=True) if case
     ]
-    version = Calibration.load().version
+    version = f"{Calibration.load(args.weights).version}{', both readers' if args.both else ''}"
     rows = kept_rows(args.rows, f"weights {version}, limit {args.limit}, {len(cases)} turns, families {families}")
-    _WORK.append(Bench(cases, families))
+    _WORK.append(Bench(cases, families, args.weights, both=args.both))
     left = [number for number in range(len(cases)) if number not in rows]
     with multiprocessing.get_context("fork").Pool(args.jobs) as workers, args.rows.open("a", encoding="utf-8") as file:
         for number, (name, counts) in workers.imap_unordered(_judged, left):

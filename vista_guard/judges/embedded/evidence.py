@@ -77,8 +77,8 @@ HISTORY_TURNS = 3
 """Most earlier turns per claim, with context = full."""
 KNOWN_COSINE = 0.5
 """Minimum cosine similarity of a known claim or an earlier turn to the claim."""
-COUNTER_COSINE = 0.3
-"""Minimum cosine similarity of a sentence to the claim that it refutes: off-topic sentences contradict nothing."""
+TOPIC_COSINE = 0.3
+"""Minimum cosine similarity of a text to a sentence in code that it speaks of."""
 MAX_PAIRS = 2400
 """Most pairs per turn; with very many claims each gets fewer passages."""
 

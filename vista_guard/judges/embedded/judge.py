@@ -19,7 +19,7 @@ from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words, word_stems
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
+from vista_guard.judges.embedded.evidence import TOPIC_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import (
@@ -289,7 +289,7 @@ class EmbeddedJudge:
         wide = self._weigh_all(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
         weighed = self._read_again(claims, texts, weighed)
-        against = self._on_topic(texts, [contradictions(*row) for row in zip(claims, weighed, strict=True)])
+        against = [contradictions(*row) for row in zip(claims, weighed, strict=True)]
         return [_check(*row) for row in zip(claims, weighed, against, strict=True)]
 
     def _weigh_all(
@@ -335,14 +335,14 @@ class EmbeddedJudge:
         return ClaimPieces(judged, needed, support, against)
 
     def _on_topic(self, texts: Sequence[str], against: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
-        """The evidence against each claim that is on the same topic, by one embedding call."""
+        """The pieces of each claim that are on its topic, by one embedding call."""
         pairs = [(text, piece.text) for text, scored in zip(texts, against, strict=True) for piece, _ in scored]
         if not pairs:
             return [[] for _ in texts]
         named = list(dict.fromkeys(text for pair in pairs for text in pair))
         vectors = dict(zip(named, self._embedder.embed(named), strict=True))
         return [
-            [(piece, score) for piece, score in scored if float(vectors[text] @ vectors[piece.text]) >= COUNTER_COSINE]
+            [(piece, score) for piece, score in scored if float(vectors[text] @ vectors[piece.text]) >= TOPIC_COSINE]
             for text, scored in zip(texts, against, strict=True)
         ]
 

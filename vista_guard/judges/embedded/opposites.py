@@ -123,38 +123,21 @@ _ARTICLES = word_set("a an the any some your his her their its our my each every
 def opposite_word(claim: str, evidence: str) -> str | None:
     """The claim's word whose opposite a clause of the evidence has; None for none.
 
-    With a negation, a change or an exception in either, only "allowed" against "not allowed" counts: rules cannot tell which
-    word a "not" or a "but" reverses.
+    With a negation, a change or an exception in either, none is found: rules cannot tell which word a "not" or a "but" reverses.
     """
     return next((word for clause in _CLAUSES.split(evidence) if (word := _opposite_in_clause(claim, clause))), None)
 
 
 def _opposite_in_clause(claim: str, evidence: str) -> str | None:
     tokens, known = tuple(_tokens(claim)), tuple(_tokens(evidence))
-    return _denied_word(claim, evidence, tokens, known) or (
-        None
-        if _is_turned(claim, tokens) or _is_turned(evidence, known)
-        else _stated_opposite(claim, evidence, tokens, known)
-    )
-
-
-def _stated_opposite(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    if _is_turned(claim, tokens) or _is_turned(evidence, known):
+        return None
     for word in tokens:
         against = _OPPOSITE.get(word, frozenset())
         apart = against.isdisjoint(tokens) and not against.isdisjoint(known)
         if apart and _synonyms(word).isdisjoint(known) and _agrees(claim, evidence, {word}):
             return word
     return _opposed_relation(claim, evidence, tokens, known)
-
-
-def _denied_word(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
-    """A listed word that one text negates and the other does not, once each."""
-    for word in set(tokens) & set(known) & set(_OPPOSITE):
-        if tokens.count(word) == known.count(word) == 1 and _OPPOSITE[word].isdisjoint((*tokens, *known)):
-            turned = _is_negated(tokens, tokens.index(word)), _is_negated(known, known.index(word))
-            if turned[0] != turned[1] and not _CHANGING.search(evidence) and _agrees(claim, evidence, {word}):
-                return word
-    return None
 
 
 def _opposed_relation(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
@@ -185,13 +168,6 @@ def _agrees(claim: str, evidence: str, without: set[str]) -> bool:
 
 def _is_turned(text: str, tokens: tuple[str, ...]) -> bool:
     return _CHANGING.search(text) is not None or any(map(_NEGATING.fullmatch, tokens))
-
-
-def _is_negated(tokens: tuple[str, ...], place: int) -> bool:
-    return (
-        any(map(_NEGATING.fullmatch, tokens[max(0, place - 3) : place]))
-        and "only" not in tokens[max(0, place - 3) : place]
-    )
 
 
 def _synonyms(word: str) -> frozenset[str]:

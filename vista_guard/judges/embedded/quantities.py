@@ -1,16 +1,10 @@
-"""Amounts, times, dates, identifiers and weekdays in any written form: in figures and words, fractions, units, ranges.
-
-Also finds days that are open in one text and closed in the other: "closed on Mondays" and "open on Mondays" share all but one
-word, too little difference for a verifier.
-"""
+"""Amounts, times, dates, identifiers and weekdays in any written form: in figures and words, fractions, units, ranges."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import lru_cache
 from math import isclose
 
@@ -442,110 +436,38 @@ _MONTHS = (
     "|nov(?:ember)?|dec(?:ember)?"
 )
 _WEEKDAY = r"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)(?!\w)\.?"
-_TOKENS = re.compile(
+_SPANS = re.compile(
     rf"(?P<range>\b{_WEEKDAY}\s*(?:-|–|—|/|to|through|thru|till|until|and)\s*{_WEEKDAY})|(?P<day>\b{_WEEKDAY})"
-    r"|(?P<every>\b(?i:daily|every ?day|each day|any day|all week|every (?:single )?day|(?:seven|7) days(?: a week)?|24/7)\b)"
+    r"|(?P<all>\b(?i:daily|every ?day|each day|any day|all week|every (?:single )?day|(?:seven|7) days(?: a week)?|24/7"
+    r"|(?:all |every )?other days?|(?:the )?rest of the week|otherwise)\b)"
     r"|(?P<working>\b(?i:weekdays?|(?:working|business|week) days?)\b)|(?P<end>\b(?i:weekends?)\b)"
-    r"|(?P<others>\b(?i:(?:all |every )?other days?|(?:the )?rest of the week|otherwise)\b)"
-    r"|(?P<except>\b(?i:except|excluding|but not|other than|apart from)\b)"
-    r"|(?P<shut>\b(?i:closed|shut|(?:not|never|isn't|aren't) open(?:ed)?)\b)|(?P<open>\b(?i:open(?:s|ed)?)\b"
-    r"|\d{1,2}(?:[:.]\d\d)?\s*(?:[ap]\.?m\.?)?\s*(?:-|–|—|to|until|till)\s*\d{1,2}(?:[:.]\d\d)?)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n")
+_SHUT = re.compile(r"\b(?:closed|shut|(?:not|never|isn't|aren't) open(?:ed)?)\b", re.IGNORECASE)
+_OPEN = re.compile(r"\bopen(?:s|ed)?\b|\d\s*(?:[-–—]|to|until|till)\s*\d", re.IGNORECASE)
 _OTHER_FORMS = re.compile(
     rf"\b(?i:today|tomorrow|yesterday|tonight|(?:{_MONTHS})\.?\s+\d|\d{{1,2}}(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?:{_MONTHS})"
     r"|\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b"
 )
 
 
-class DayState(Enum):
-    """States of a day, such as open and closed."""
-
-    OPEN = auto()
-    CLOSED = auto()
-
-
-@dataclass(frozen=True)
-class Days:
-    """The days that a text names, and the states of open and closed ones."""
-
-    named: frozenset[int]
-    states: Mapping[int, frozenset[DayState]]
-
-    def say(self, state: DayState) -> bool:
-        """True if any day has the state."""
-        return any(state in known for known in self.states.values())
-
-
 def missing_day(claim: str, evidence: str) -> str | None:
-    """The claim's first weekday that the evidence lacks in every form, or says the opposite of; None for none.
+    """The claim's first weekday that the evidence names in no form; None for none.
 
-    Ranges, "weekdays", "daily" and short forms count. A date stands for any day; a day not listed as open counts as
-    closed.
+    Ranges, "weekdays", "daily" and short forms count. A date stands for any day, and a day that is not listed as open is closed.
     """
-    claim_days, named_days = (
-        days(claim),
-        [number for number, day in enumerate(WEEK) if re.search(rf"\b{day}s?\b", claim)],
-    )
-    if not named_days:
+    if not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
         return None
-    evidence_days = days(evidence)
-    dated = _OTHER_FORMS.search(evidence) is not None
-    for number in sorted({*named_days, *(claim_days.named - _implied_days(claim))}):
-        if number in evidence_days.named:
-            states, known = claim_days.states.get(number, frozenset()), evidence_days.states.get(number, frozenset())
-            if states and known and not states & known:
-                return WEEK[number]
-        elif not dated and not (
-            DayState.CLOSED in claim_days.states.get(number, ()) and evidence_days.say(DayState.OPEN)
-        ):
-            return WEEK[number]
-    return None
+    if _OTHER_FORMS.search(evidence) or (_SHUT.search(claim) and _OPEN.search(evidence)):
+        return None
+    named = (_days_of(token) for token in _SPANS.finditer(claim) if token.lastgroup in ("day", "range"))
+    missing = frozenset().union(*named) - days(evidence)
+    return WEEK[min(missing)] if missing else None
 
 
 @lru_cache(maxsize=1024)
-def days(text: str) -> Days:
-    """The days of a text."""
-    day_states = [pair for sentence in _SENTENCE.split(text) for pair in _day_states(sentence)]
-    stated = [(group, state) for group, state in day_states if state and group]
-    # "Open daily. Closed on Mondays.": a named day overrides a range of days.
-    widths = {
-        number: min(len(group) for group, _ in stated if number in group) for group, _ in stated for number in group
-    }
-    states = defaultdict[int, frozenset[DayState]](frozenset)
-    for group, state in stated:
-        for number in group:
-            states[number] |= {state} if min(len(group), 2) == min(widths[number], 2) else frozenset()
-    return Days(frozenset().union(*(group for group, _ in day_states), frozenset()), dict(states))
-
-
-def _implied_days(text: str) -> frozenset[int]:
-    """Days of "daily", "weekdays" and the like, which evidence need not list one by one."""
-    return frozenset().union(
-        *(_days_of(token) for token in _TOKENS.finditer(text) if token.lastgroup not in ("day", "range")), frozenset()
-    )
-
-
-def _day_states(sentence: str) -> Iterator[tuple[frozenset[int], DayState | None]]:
-    """Days and their states: from the word before them if the sentence begins with a state, else from the one behind."""
-    tokens = list(_TOKENS.finditer(sentence))
-    stated = [index for index, token in enumerate(tokens) if token.lastgroup in ("shut", "open")]
-    named = [index for index, token in enumerate(tokens) if _days_of(token) or token.lastgroup == "others"]
-    behind_first = bool(stated and named) and named[0] < stated[0]
-    earlier = frozenset[int]()
-    result = list[tuple[frozenset[int], DayState | None]]()
-    for index in named:
-        before = [_state(tokens[preceding]) for preceding in stated if preceding < index]
-        after = [_state(tokens[following]) for following in stated if following > index]
-        order = [*after[:1], *before[-1:]] if behind_first else [*before[-1:], *after[:1]]
-        state = order[0] if order else None
-        days = _days_of(tokens[index]) or _ALL - earlier
-        if index and tokens[index - 1].lastgroup == "except":
-            result = [(group - days, old_state) for group, old_state in result]
-            state = _opposite(result[-1][1] if result else state)
-        result.append((days, state))
-        earlier |= days
-    yield from result
+def days(text: str) -> frozenset[int]:
+    """The days that a text names, 0 for Monday."""
+    return frozenset().union(*map(_days_of, _SPANS.finditer(text)))
 
 
 def _days_of(token: re.Match[str]) -> frozenset[int]:
@@ -557,16 +479,8 @@ def _days_of(token: re.Match[str]) -> frozenset[int]:
         return frozenset((first + step) % 7 for step in range((last - first) % 7 + 1))
     if kind == "day":
         return frozenset((_number_of_day(token[0]),))
-    return {"every": _ALL, "working": _WORKING, "end": _END}.get(kind or "", frozenset())
+    return {"working": _WORKING, "end": _END}.get(kind or "", _ALL)
 
 
 def _number_of_day(day: str) -> int:
     return next(number for number, name in enumerate(WEEK) if name[:3] == day[:3])
-
-
-def _state(token: re.Match[str]) -> DayState:
-    return DayState.CLOSED if token.lastgroup == "shut" else DayState.OPEN
-
-
-def _opposite(state: DayState | None) -> DayState | None:
-    return {DayState.OPEN: DayState.CLOSED, DayState.CLOSED: DayState.OPEN}[state] if state else None

@@ -95,9 +95,7 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
     score = _support(piece, claim, float(row[SUPPORTED]))
     if score < needed:
         return score
-    claim_reading = read(clean(folded(claim.text)))
-    only_told = claim_reading.is_told and not read(piece.text).framed_like(claim_reading)
-    return 1 - NOWHERE if only_told or find_veto(folded(claim.text), piece.text) else score
+    return 1 - NOWHERE if find_veto(folded(claim.text), piece.text) else score
 
 
 def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:

@@ -76,7 +76,6 @@ def lacking(claim: str, evidence: str) -> str | None:
         if (
             not any(_is_same_amount(one, other) for one in readings for other in given)
             and not _is_computed(amount, given)
-            and not _is_multiple(amount, stated, given)
             and not _encloses(claim, amount, stated, given)
             and not _appears(written, evidence)
         ):
@@ -203,13 +202,6 @@ def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
     return any(_gives(first, second, wanted) for first, second in pairs)
 
 
-def _is_multiple(wanted: Amount, stated: Sequence[Amount], given: Sequence[Amount]) -> bool:
-    """True if the claim counts what the evidence gives the measure of one of: "ten eggs cost £3", at 30p each."""
-    counts = [one.value for one in stated if one.start != wanted.start and not one.dimension and one.value > 1]
-    alike = [one.value for one in given if wanted.dimension and one.dimension == wanted.dimension]
-    return len(alike) <= COMPUTED and any(equal(count * one, wanted.value) for count in counts for one in alike)
-
-
 _BETWEEN = re.compile(r"\bbetween (?P<low>[^,;]{1,20}) and\s[$€£¥₹]?$", re.IGNORECASE)
 
 
@@ -299,7 +291,7 @@ def replaced_figure(claim: str, evidence: str) -> str | None:
 def other_day(claim: str, evidence: str) -> bool:
     """True if the evidence has most content words of the claim, but only other weekdays."""
     day = missing_day(claim, evidence)
-    content = content_words(claim.replace(day, " ")) if day and days(evidence).named else frozenset()
+    content = content_words(claim.replace(day, " ")) if day and days(evidence) else frozenset()
     known = word_stems(evidence)
     return bool(content) and sum(word[:STEM] in known for word in content) >= SAME_MATTER * len(content)
 

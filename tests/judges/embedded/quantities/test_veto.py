@@ -43,7 +43,6 @@ from vista_guard.judges.embedded.veto import lacking, other_limit
         ("The 49ers won.", "San Francisco won."),
         ("Doors close at 10:45.", "Doors open at 10:15 and close after half an hour."),
         ("The ride is over at 14:40.", "The ride leaves at 14:00 and takes 40 minutes."),
-        ("Six eggs cost £1.80.", "Eggs are 30p each, apples £2 a kilo."),
         ("It takes 45 minutes.", "It takes three quarters of an hour."),
         ("Both ovens are between 180 and 200 °C.", "One oven is at 185 °C, the other at 199 °C."),
     ],

@@ -34,13 +34,6 @@ def test_any_form_of_a_day_will_do(claim: str, evidence: str) -> None:
 @pytest.mark.parametrize(
     ("claim", "evidence", "day"),
     [
-        ("The hall is open on Mondays.", "The hall is closed on Mondays.", "Monday"),
-        ("The hall is closed on Mondays.", "The hall is open on Mondays.", "Monday"),
-        ("The hall is open on Mondays.", "Closed on Mondays and open Tuesday to Sunday.", "Monday"),
-        ("The hall is open on Mondays.", "Open daily except on Mondays.", "Monday"),
-        ("The hall is open on Mondays.", "The hall is open daily. It is closed on Mondays.", "Monday"),
-        ("The hall is open on Mondays.", "On Mondays the hall is closed, on other days it is open.", "Monday"),
-        ("It is open on Tuesdays.", "Mon 10-5, Tue closed, Sat 10–2", "Tuesday"),
         ("The office opens on Thursday.", "The office opens on Tuesday.", "Thursday"),
         ("It is open from Monday to Saturday.", "Open on weekdays from 9.", "Saturday"),
         ("The bus runs on Sundays.", "The bus runs from Friday to Saturday.", "Sunday"),

@@ -105,7 +105,7 @@ def _governed_regions(sentence: str, match: re.Match[str]) -> Iterator[Region]:
         yield region
         return
     if STATING.fullmatch(word) or FACTS.fullmatch(word):
-        if (negated and not _FEW_KNOW.search(before)) or _is_imagined(before):
+        if negated and not _FEW_KNOW.search(before):
             yield region
         return
     if UNSURE.fullmatch(word) or (SURE.fullmatch(word) and negated):
@@ -148,18 +148,9 @@ def _reported_region(sentence: str, start: int, inner: int) -> Region:
 def _is_authority(before: str, word: str) -> bool:
     """True if the speaker is an authority."""
     near = re.split(r"[,;:]", before)[-1]
-    if STRANGERS.search(near) or NEGATION.search(near) or _is_imagined(near):
+    if STRANGERS.search(near) or NEGATION.search(near):
         return False
     return SAYING.fullmatch(word) is not None and AUTHORITIES.search(near) is not None
-
-
-def _is_imagined(before: str) -> bool:
-    return (
-        re.search(
-            r"\b(?:hero|heroine|protagonist|narrator|villain|character|detective in|novel|film|movie)\w*\b", before, _I
-        )
-        is not None
-    )
 
 
 _LABEL = re.compile(
@@ -183,11 +174,6 @@ _NO = re.compile(
         )?(?:(?:does|did|do|is|was|are|were|has|have)(?: not|n't)|never), that is (?:not|false|wrong|untrue)"""
     )
     + r"\b",
-    _I,
-)
-_NOBODY = re.compile(
-    r"\W*(?:nobody|no one|none|never|nothing|nowhere|unknown|not|no|it (?:never|did not|didn't|was not"
-    r"|wasn't)|we do not|we don't|i do|i don)\b",
     _I,
 )
 _YES_OR_NO = re.compile(
@@ -241,11 +227,6 @@ def declines(text: str) -> bool:
     return _NO.match(answer(text)) is not None or speaks_of_neighbour(answer(text))
 
 
-def names_nothing(text: str) -> bool:
-    """True if the answer to an open question names nothing: "Nobody", "It is unknown"."""
-    return _NOBODY.match(answer(text)) is not None
-
-
 _MOST = 1200
 """Characters of a sentence that are searched for frames, from its beginning; a verifier reads no more either."""
 _FRONTED = re.compile(
@@ -274,8 +255,8 @@ def read(sentence: str) -> SentenceReading:
     regions = tuple(_bounded_region(sentence, region) for region in (*complements(sentence), *cues(sentence)))
     if sentence.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(sentence):
         regions = (*regions, Region(0, len(sentence), MentionKind.ASKED))
-    denied = next((embedded_statement(sentence, mention) for mention in regions if mention.denies), "")
-    doubted = next((embedded_statement(sentence, mention) for mention in regions if mention.doubts), "")
+    denied = next((mention.inner for mention in regions if mention.denies), "")
+    doubted = next((mention.inner for mention in regions if mention.doubts), "")
     missed = next((mention.inner for mention in regions if mention.inner and mention.kind is MentionKind.NEARLY), "")
     return SentenceReading(sentence, stated_part(sentence, regions), regions, denied, doubted, missed)
 
@@ -291,15 +272,6 @@ def stated_part(sentence: str, regions: tuple[Region, ...]) -> str:
     remaining = re.sub(r"\s+", " ", " ".join([*pieces, sentence[end:]])).strip(" ,;:-–—")
     content = [word for word in _CONTENT.findall(remaining.lower()) if word not in LEFT_OVER]
     return remaining if len(content) > 1 and is_clause(remaining) else ""
-
-
-def embedded_statement(sentence: str, region: Region) -> str:
-    """The statement inside a frame: the text behind its "that", else all of it."""
-    if region.inner:
-        return region.inner
-    inside = sentence[region.start : region.end]
-    that = re.search(r"\bthat\s+(.+)", inside, _I)
-    return that[1] if that else inside
 
 
 def _bounded_region(sentence: str, region: Region) -> Region:

@@ -73,19 +73,6 @@ class SentenceReading:
             for region in self.regions
         )
 
-    @property
-    def is_told(self) -> bool:
-        """True if it states nothing, and reports a stranger or fiction."""
-        kinds = {region.kind for region in self.regions}
-        report = min(
-            (region for region in self.regions if region.kind is MentionKind.REPORTED),
-            key=lambda region: region.start,
-            default=None,
-        )
-        # Without the reported clause: "one" of "one hour" in it is no stranger.
-        strange = report is not None and STRANGERS.search(self.said.removesuffix(report.inner)) is not None
-        return not self.stated and (strange or MentionKind.FICTION in kinds)
-
     def framed_like(self, claim: SentenceReading) -> bool:
         """True if the claim has a frame of the same kind and speaker."""
         return any(

@@ -17,7 +17,6 @@ from vista_guard.judges.embedded.mentions.clauses import (
     answer,
     declines,
     is_open,
-    names_nothing,
     question,
     read,
     statement_of_question,
@@ -210,7 +209,7 @@ def _join_answer(lines: Sequence[PassageLine], line_readings: list[SentenceReadi
         line_readings[index] = SentenceReading(lines[index].said, sentence(yes_or_no))
     elif yes_or_no and declines(reply):
         line_readings[index] = _with_kind(line_readings[index], MentionKind.DENIED, yes_or_no)
-    elif is_open(asked) and not names_nothing(reply) and line_readings[after].stated and not question(reply):
+    elif is_open(asked) and line_readings[after].stated and not question(reply):
         stated = read(answer(reply)).stated
         line_readings[after] = (
             replace(line_readings[after], stated=f"{asked}? {stated}") if stated else line_readings[after]
