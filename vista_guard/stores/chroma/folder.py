@@ -1,4 +1,7 @@
-"""A look into a Chroma folder's tables, without Chroma."""
+"""A look into a Chroma folder's tables.
+
+Alone because it is asked before Chroma is loaded, which takes a second.
+"""
 
 from __future__ import annotations
 
