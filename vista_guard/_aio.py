@@ -18,6 +18,7 @@ from functools import lru_cache, partial, wraps
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
+from weakref import WeakMethod
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -68,11 +69,16 @@ def load_once(load: Callable[[*Key], R]) -> Callable[[*Key], R]:
                     kept[key] = load(*key)
         return kept[key]
 
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(
-            after_in_child=renew
-        )  # the thread that was loading stays behind, and would hold the lock for ever
+    if hasattr(os, "register_at_fork"):  # the thread that was loading stays behind, and would hold the lock for ever
+        os.register_at_fork(after_in_child=renew)
     return once
+
+
+def after_fork(renew: Callable[[], object]) -> None:
+    """Calls a bound method in each process that is forked from this one while its object lives: threads and locks stay behind."""
+    if hasattr(os, "register_at_fork"):
+        method = WeakMethod(renew)
+        os.register_at_fork(after_in_child=lambda: (alive := method()) and alive())
 
 
 T = TypeVar("T")

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard._extras import has_chroma, how_to_install
 from vista_guard.errors import ConfigError
-from vista_guard.judges.named import build_judge
-from vista_guard.policy.label_policy import LabelPolicy, build_policy
-from vista_guard.policy.risk import RiskTable
-from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
-from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
+from vista_guard.stores.folders import data_dir, default_dir, reports_url
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
 
 if TYPE_CHECKING:
     from vista_guard.judges.decomposers.named import Around
-    from vista_guard.stores.chroma.client import AnyClient
+    from vista_guard.policy.label_policy import LabelPolicy
+    from vista_guard.policy.risk import RiskTable
+    from vista_guard.policy.turn_risk import TurnRisk
+    from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.pgvector import PgvectorDocuments
     from vista_guard.stores.qdrant import QdrantDocuments
+
+    KeptDocuments = ChromaDocuments | PgvectorDocuments | QdrantDocuments
 
 logger = logging.getLogger("vista_guard")
 RISK_FILES = {"embedded": "risk.json", "embedded-quick": "risk-quick.json"}
@@ -43,6 +44,7 @@ def assemble(
     sinks: Sequence[Sink],
 ) -> dict[str, Any]:
     """Arguments of `Guard`: given objects unchanged, all others built from the settings."""
+    from vista_guard.policy.label_policy import build_policy
     from vista_guard.stores.embedders import build_embedder
     from vista_guard.stores.entries import OnnxEmbedder
 
@@ -94,6 +96,8 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, ret
         return with_decomposer(judge, _as_object(decomposer), settings, embedder)
 
     if judge is None:
+        from vista_guard.judges.named import build_judge
+
         return build_judge(settings, embedder, verifier=_as_object(verifier), retriever=retriever, behind=behind)
     if verifier is not None:
         raise ConfigError(
@@ -151,41 +155,31 @@ def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = 
     """
     if settings.store == "memory" or not settings.retrieve:
         return None
-    if settings.store in SERVERS:
-        return server_documents(settings, embedder)
-    from vista_guard.stores.entries import documents_added
+    place: str | Path | None = settings.chroma_url
+    if settings.store not in SERVERS and not place:
+        from vista_guard.stores.chroma.folder import documents_added
 
-    folder = _used_folder(settings)
-    place = settings.chroma_url or (folder if folder is not None and documents_added(folder) else None)
-    if place is None:
-        return None
-    from vista_guard.stores.chroma.documents import ChromaDocuments
+        folder = _used_folder(settings)
+        if folder is None or not documents_added(folder):
+            return None
+        place = folder
+    return open_documents(settings, embedder, place)
+
+
+def open_documents(
+    settings: Settings, embedder: Embedder | str | Path | None = None, place: str | Path | None = None
+) -> KeptDocuments:
+    """The documents in the database that the settings name, or in Chroma at another place. StoreError: it cannot be opened."""
     from vista_guard.stores.embedders import build_embedder
 
     retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
-    return ChromaDocuments(_chroma(settings, place), retriever, search=settings.search)
-
-
-def _chroma(settings: Settings, place: str | Path) -> AnyClient:
-    from vista_guard.stores.chroma.client import chroma_client
-
-    return chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
-
-
-def server_documents(
-    settings: Settings, embedder: Embedder | str | Path | None = None
-) -> PgvectorDocuments | QdrantDocuments:
-    """The documents in Postgres or Qdrant, where `store` says so. StoreError: no server answers."""
-    from vista_guard.stores.embedders import build_embedder
-
-    kind, _, server = _server(settings)
-    retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
-    documents: PgvectorDocuments | QdrantDocuments = kind(server, retriever, search=settings.search)
+    kind, _, database = _database(settings, place)
+    documents: KeptDocuments = kind(database, retriever, search=settings.search)
     return documents
 
 
-def _server(settings: Settings) -> tuple[Any, Any, Any]:
-    """The classes of documents and of knowledge, and the open server, of `pgvector` or `qdrant`."""
+def _database(settings: Settings, place: str | Path | None = None) -> tuple[Any, Any, Any]:
+    """The classes of documents and of knowledge, and the open database: `pgvector`, `qdrant`, or Chroma."""
     url, key = (secret.get_secret_value() if secret else None for secret in (settings.store_url, settings.store_key))
     if settings.store == "pgvector":
         from vista_guard.stores.pgvector import PgvectorDocuments, PgvectorKnowledge, Postgres
@@ -193,10 +187,20 @@ def _server(settings: Settings) -> tuple[Any, Any, Any]:
         if not url:
             raise ConfigError("store is pgvector, and store_url is not set; give postgresql://user@host/database")
         return PgvectorDocuments, PgvectorKnowledge, Postgres(url)
-    from vista_guard.stores.entries import data_dir
-    from vista_guard.stores.qdrant import Qdrant, QdrantDocuments, QdrantKnowledge
+    if settings.store == "qdrant":
+        from vista_guard.stores.qdrant import Qdrant, QdrantDocuments, QdrantKnowledge
 
-    return QdrantDocuments, QdrantKnowledge, Qdrant(url or data_dir(settings.data_dir) / "qdrant", api_key=key)
+        return QdrantDocuments, QdrantKnowledge, Qdrant(url or data_dir(settings.data_dir) / "qdrant", api_key=key)
+    from vista_guard.stores.chroma.client import chroma_client
+    from vista_guard.stores.chroma.documents import ChromaDocuments
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
+
+    client = chroma_client(
+        place or settings.chroma_url or data_dir(settings.data_dir) / "chroma",
+        telemetry=settings.telemetry,
+        free_bytes=settings.store_free_mb * 1_000_000,
+    )
+    return ChromaDocuments, ChromaKnowledge, client
 
 
 def calibrate_policy(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
@@ -205,6 +209,8 @@ def calibrate_policy(policy: Policy, judge: JudgeInfo, table: Path | None) -> tu
     A policy that is no `LabelPolicy` comes back as it is. `table` is what `vista-guard calibrate` wrote; the embedded judge's own
     when not given. ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
     """
+    from vista_guard.policy.label_policy import LabelPolicy
+
     risk_table = None
     if isinstance(policy, LabelPolicy) and policy.awaits_calibration:
         risk_table = _required_table(policy, judge, table)
@@ -246,6 +252,7 @@ def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
 
 def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     from vista_guard.inference.weights import WEIGHTS, weights_file
+    from vista_guard.policy.risk import RiskTable
 
     own = RISK_FILES.get(judge.name, "")
     if path is None and not (WEIGHTS / own).is_file():
@@ -255,6 +262,8 @@ def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
 
 def _persona(given: object, settings: Settings) -> Persona | None:
     """The persona with what its chat can do."""
+    from vista_guard.reading.files import read_persona
+
     own: Persona | None = _as_object(given) or (read_persona(settings.persona) if settings.persona else None)
     if not settings.channel:
         return own
@@ -281,19 +290,10 @@ def _stores(
         if settings.store is None and knowledge is None:
             logger.warning(_FORGETS, how_to_install("chroma"))
         return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
-    if settings.store in SERVERS:
-        documents_class, knowledge_class, server = _server(settings)
-        if settings.retrieve and documents is None:
-            documents = documents_class(server, retriever, search=settings.search)
-        return {"knowledge": knowledge or knowledge_class(server, embedder), "documents": documents}
-    from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-    from vista_guard.stores.entries import data_dir
-
-    client = _chroma(settings, settings.chroma_url or data_dir(settings.data_dir) / "chroma")
+    documents_class, knowledge_class, database = _database(settings)
     if settings.retrieve and documents is None:
-        documents = ChromaDocuments(client, retriever, search=settings.search)
-    return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
+        documents = documents_class(database, retriever, search=settings.search)
+    return {"knowledge": knowledge or knowledge_class(database, embedder), "documents": documents}
 
 
 _FORGETS = (
@@ -310,8 +310,6 @@ def keeps_in_memory(settings: Settings) -> bool:
 
 
 def _used_folder(settings: Settings) -> Path | None:
-    from vista_guard.stores.entries import default_dir
-
     try:
         folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     except ConfigError:  # a missing home holds no store
@@ -340,24 +338,11 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     """The knowledge that the settings name, to forget in; None where none was ever kept. StoreError: it cannot be opened."""
-    from vista_guard.stores.entries import OnnxEmbedder, default_dir
+    from vista_guard.stores.entries import OnnxEmbedder
 
-    if settings.store in SERVERS:
-        _, knowledge_class, server = _server(settings)
-        knowledge: KnowledgeStore = knowledge_class(server, OnnxEmbedder())
-        return knowledge
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
-    if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
+    if settings.store == "memory" or not (settings.store in SERVERS or settings.chroma_url or folder.is_dir()):
         return None
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
-
-    return ChromaKnowledge(_chroma(settings, settings.chroma_url or folder), OnnxEmbedder())
-
-
-def reports_url(settings: Settings) -> str | None:
-    """The URL of the database that the settings name for reports; None where they name none."""
-    from vista_guard.stores.entries import data_dir
-
-    if settings.reports != "sqlite":
-        return settings.reports
-    return f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}"
+    _, knowledge_class, database = _database(settings, settings.chroma_url or folder)
+    knowledge: KnowledgeStore = knowledge_class(database, OnnxEmbedder())
+    return knowledge

@@ -80,3 +80,23 @@ class Blocked(VistaGuardError):
         # Hosts write down what exceptions say: in checkpoints, traces and logs, where no word of the draft may be.
         super().__init__(f"policy {report.policy} withheld turn {report.turn_index}; the exception's report says why")
         self.report = report
+
+
+def first_problem(exc: ValueError) -> str:
+    """Returns the first fault of input that a pydantic model refused, after its place; the message of any other error.
+
+    Example:
+        >>> from pydantic import ValidationError
+        >>> from vista_guard.types import Span
+        >>> try:
+        ...     Span.model_validate({"start": 3, "end": "x"})
+        ... except ValidationError as exc:
+        ...     print(first_problem(exc))
+        end: Input should be a valid integer, unable to parse string as an integer
+    """
+    from pydantic import ValidationError
+
+    if not isinstance(exc, ValidationError):
+        return str(exc)
+    first = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, "))))

@@ -21,7 +21,10 @@ from pydantic import BaseModel, ConfigDict
 from vista_guard import __version__
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
+from vista_guard.policy.label_policy import PRESETS
+from vista_guard.protocols import DocumentStore, Embedder
 from vista_guard.reading.sections import Piece, pieces
+from vista_guard.settings.sources import Settings
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
 from vista_guard.types import Conversation, Document, Evidence, Label, Nearest, Outcome, Role, Span, Turn, Unchecked
 
@@ -134,6 +137,42 @@ class PieceManifest:
         except (ValueError, AttributeError) as exc:
             raise ConfigError(f"{run_file} cannot be read: {exc}. {ANOTHER_OUT}") from exc
         refuse_differences(path, recorded, now)
+
+    @classmethod
+    def of(cls, guard: Guard, settings: Settings, documents: str, texts: Iterable[Document]) -> PieceManifest:
+        """How this guard judges pieces of these texts by documents with this fingerprint."""
+        info = guard.parts.judge.info
+        changing = {
+            "documents": documents,
+            "embedder": settings.embedder or "shipped",
+            "passages": str(guard.parts.limits.retrieved),
+            "recommendations": settings.recommendations,
+        }
+        prints = {text.id: str(text.metadata["fingerprint"]) for text in texts}
+        return cls(f"{info.name} {info.version}", changing, prints)
+
+
+_UNLIMITED = 10**9
+
+
+def verifying_guard(settings: Settings, store: DocumentStore, embedder: Embedder) -> Guard:
+    """Builds a guard that verifies each claim against the store's passages, keeps nothing and withholds nothing."""
+    unlimited = {"turn_chars": _UNLIMITED, "claims": _UNLIMITED, "judge_seconds": float(_UNLIMITED)}
+    return Guard.from_settings(
+        **{name: getattr(settings, name) for name in ("judge", "verifier", "decomposer")},
+        embedder=embedder,
+        policy=PRESETS["monitor"],
+        documents=store,
+        store="memory",
+        reports=None,
+        record="verdicts",
+        context="none",
+        ungrounded="judge",
+        strict_reference=False,
+        retrieve_by="claim",
+        weighing=settings.weighing,
+        limits=settings.limits.model_copy(update=unlimited),
+    )
 
 
 async def verify(

@@ -44,7 +44,7 @@ class Additions:
         commands: commands of `vista-guard`, in the order of its help.
         pages: pages of the dashboard, each a `PageInfo`.
         systems: recipes by the name that `vista-guard eval --system` takes.
-        data_sets: functions that give `DataSet`s.
+        data_sets: package with the task's data sets in a file `sets.toml`, as `datasets/sets/sets.toml` has the others.
         forms: package with the task's forms in a folder `forms`.
         tables: of `vista-guard compare`, each a `tables.output.PaperTables`, by the name that `--paper` takes.
     """
@@ -52,7 +52,7 @@ class Additions:
     commands: tuple[Command, ...]
     pages: tuple[str, ...] = ()
     systems: Mapping[str, str] = field(default_factory=dict)
-    data_sets: tuple[str, ...] = ()
+    data_sets: str = ""
     forms: str = ""
     tables: Mapping[str, str] = field(default_factory=dict)
 

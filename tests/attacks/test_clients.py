@@ -18,8 +18,8 @@ import pytest
 from tests.pace import PATIENCE_S, until
 from tests.proxy.serving import ASKED, TRUTH, Served, proxy, serving
 from vista_guard import Guard
-from vista_guard.cli.serve import close_on_unread
 from vista_guard.proxy.app import build_app
+from vista_guard.proxy.server import close_on_unread
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, WordEmbedder

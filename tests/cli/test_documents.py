@@ -23,7 +23,7 @@ from vista_guard.cli.documents import documents
 from vista_guard.cli.serve import build_guard
 from vista_guard.stores.chroma.client import chroma_client, close_client
 from vista_guard.stores.chroma.engine import FolderClient
-from vista_guard.stores.entries import default_dir
+from vista_guard.stores.folders import default_dir
 from vista_guard.testing import assistant, conversation
 from vista_guard.types import Action, Label, SourceKind, TurnReport
 

@@ -17,10 +17,10 @@ from vista_guard import Guard, InputError
 from vista_guard._extras import how_to_install, how_to_install_weights
 from vista_guard.cli import app
 from vista_guard.openai_api.fields import Sifting, sift_completion
+from vista_guard.policy.labels import turn_name
 from vista_guard.stores.reports import SqlReports
 from vista_guard.types import Action, Decision, Unchecked
 from vista_lab.datasets.registry import all_datasets, find
-from vista_lab.metrics.calibration import turn_name
 
 ROOT = Path(__file__).parents[2]
 

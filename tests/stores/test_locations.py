@@ -9,7 +9,7 @@ from platformdirs import user_data_dir
 
 from tests.raising import raises
 from vista_guard.errors import ConfigError
-from vista_guard.stores.entries import data_dir
+from vista_guard.stores.folders import data_dir
 
 
 def test_the_argument_wins_then_the_environment_then_the_users_folder(

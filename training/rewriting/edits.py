@@ -9,7 +9,7 @@ from training.pairs import Carrier
 from training.rewriting.group import Quad
 from training.rewriting.register import replace_words
 from vista_lab.oasis.rewriters.edits import EDITABLE, another
-from vista_lab.oasis.rewriters.swaps import loosely_held
+from vista_lab.oasis.rewriters.falsify import loosely_held
 from vista_lab.oasis.rewriters.values import (
     Value,
     numeric_values,

@@ -10,8 +10,8 @@ from training.pairs import Carrier
 from training.rewriting.group import FALSE, Quad
 from vista_lab.datasets.pairs import UNSUPPORTED
 from vista_lab.oasis.rewriters.carrier import content_words, stem, stems
+from vista_lab.oasis.rewriters.falsify import fits, loosely_held
 from vista_lab.oasis.rewriters.names import NameKinds
-from vista_lab.oasis.rewriters.swaps import fits, loosely_held
 from vista_lab.oasis.rewriters.text import a_or_an
 from vista_lab.oasis.rewriters.values import (
     Value,

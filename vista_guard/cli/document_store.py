@@ -24,16 +24,14 @@ from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, fin
 from vista_guard.reading.visible import visible_line
 from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
-from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import (
     ListedDocument,
     SearchedDocuments,
     Written,
-    data_dir,
-    default_dir,
     is_full,
     query_vector,
 )
+from vista_guard.stores.folders import data_dir, default_dir
 from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000
@@ -118,28 +116,11 @@ class Location:
         Raises:
             StoreError: the folder cannot be used, or no server answers.
         """
-        from vista_guard.stores.chroma.client import chroma_client
+        from vista_guard.assembly import open_documents
 
-        if self.settings.store in ("pgvector", "qdrant"):
-            from vista_guard.assembly import server_documents
-
-            served = server_documents(self.settings, self.embedder)
-            try:
-                yield served if self.tenant is None else served.of_tenant(self.tenant)
-            finally:
-                await served.aclose()
-            return
         if isinstance(self.place, Path):
             data_dir(self.place.parent)
-        store = ChromaDocuments(
-            chroma_client(
-                self.place,
-                telemetry=self.settings.telemetry,
-                free_bytes=self.settings.store_free_mb * 1_000_000,
-            ),
-            self.embedder,
-            search=self.settings.search,
-        )
+        store = open_documents(self.settings, self.embedder, self.place)
         try:
             yield store if self.tenant is None else store.of_tenant(self.tenant)
         finally:

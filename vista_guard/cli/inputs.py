@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, first_problem
 from vista_guard.reading import files
 from vista_guard.reading.chat_json import read_json, to_conversation
 from vista_guard.reading.files import MAX_BYTES
@@ -77,8 +77,7 @@ def read_conversation(path: Path, answer: Sequence[Mapping[str, Any]] = ()) -> C
     except PydanticSerializationError as exc:
         raise InputError(f"{name} holds a lone surrogate: {exc}; repair it") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        raise InputError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
+        raise InputError(f"{name}: {first_problem(exc)}") from exc
     except InputError as exc:
         raise InputError(f"{name}: {exc}") from exc
 

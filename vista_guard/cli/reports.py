@@ -32,8 +32,8 @@ def settings_and_url(reports: str | None, data_dir: Path | None) -> tuple[Settin
     Raises:
         ConfigError: the settings make no sense.
     """
-    from vista_guard.assembly import reports_url
     from vista_guard.settings.sources import Settings
+    from vista_guard.stores.folders import reports_url
 
     settings = Settings.load(**given_options(reports=reports, data_dir=data_dir))
     if settings.reports is None:

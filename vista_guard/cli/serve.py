@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,12 +23,7 @@ from vista_guard.cli.common import (
 )
 
 if TYPE_CHECKING:
-    import socket
-
-    from fastapi import FastAPI
-
     from vista_guard.guard import Guard
-    from vista_guard.proxy.settings import ProxySettings
 
 Gate = Literal["none", "sentence", "turn"]
 
@@ -86,8 +80,8 @@ def serve(
         if new_key is not None:
             print_new_key(new_key)
             return
-        from vista_guard.proxy.app import build_app
         from vista_guard.proxy.security import check_exposure
+        from vista_guard.proxy.server import run
         from vista_guard.proxy.settings import ProxySettings
         from vista_guard.telemetry.sdk import configured
 
@@ -95,12 +89,11 @@ def serve(
         settings = ProxySettings.load(**options)
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings.host, settings.port, "Choose another --host or --port") as listener:
-            close_on_unread(listener, settings.client_idle_timeout_s)
             models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
             overrides = {**models, "policy": policy, "persona": persona}
             guard = build_guard(overrides, data_dir=data_dir)
             with configured("vista-guard-proxy"), guard:
-                signal_number = run(build_app(guard, settings), settings, guard, listener)
+                signal_number = run(guard, settings, listener, lambda line: typer.echo(line, err=True))
     raise typer.Exit(STOPPED + signal_number if signal_number else 0)
 
 
@@ -147,80 +140,3 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     if "reports" not in settings.model_fields_set:
         stores["reports"] = "sqlite"
     return Guard.from_settings(**named, **stores, sinks=alert_sinks(settings.environment))
-
-
-def close_on_unread(listener: socket.socket, seconds: float) -> None:
-    """Makes the system close connections whose client leaves data unread for this long, which the server itself cannot see.
-    Does nothing where the system cannot, as outside Linux."""
-    import socket
-
-    option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
-    if option is not None:
-        listener.setsockopt(socket.IPPROTO_TCP, option, max(1, int(seconds * 1000)))
-
-
-def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.socket) -> int:
-    """Serves until a signal; returns its number, 0 when the server stopped by itself.
-
-    Raises:
-        VistaGuardError: the app could not start.
-    """
-    import uvicorn
-
-    from vista_guard._listening import stop_signals
-    from vista_guard.errors import VistaGuardError
-
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=log_config(),
-            server_header=False,
-            ws="none",  # an upgrade comes as the request that it is, and is refused with a reason
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=list(settings.trusted_proxies),
-            limit_concurrency=settings.max_connections,
-            timeout_graceful_shutdown=settings.shutdown_timeout_s,
-        )
-    )
-    with stop_signals() as signals:
-        listener.listen(2048)
-        typer.echo(_greeting(settings, guard, listener), err=True)
-        server.run(sockets=[listener])
-    if not server.started:
-        raise VistaGuardError("the server could not start; its log above says why")
-    return signals[0] if signals else 0
-
-
-def log_config() -> dict[str, Any]:
-    """Returns uvicorn's log configuration with our log added and queries removed, which hold whatever clients send."""
-    from copy import deepcopy
-
-    from uvicorn.config import LOGGING_CONFIG
-
-    config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"without_query": {"()": WithoutQuery}}
-    config["handlers"]["access"]["filters"] = ["without_query"]
-    config["loggers"]["vista_guard"] = {"handlers": ["default"], "level": "INFO", "propagate": False}
-    return config
-
-
-class WithoutQuery(logging.Filter):
-    """Removes the query from the path of an access record."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Returns True."""
-        if isinstance(record.args, tuple) and len(record.args) == 5:
-            client, method, path, version, status = record.args
-            record.args = (client, method, str(path).partition("?")[0], version, status)
-        return True
-
-
-def _greeting(settings: ProxySettings, guard: Guard, listener: socket.socket) -> str:
-    host = f"[{settings.host.strip('[]')}]" if ":" in settings.host else settings.host
-    who = f"tenants with keys: {len(settings.keys)}" if settings.keys else "no keys: anyone who can connect may call"
-    where = f"guarding {settings.upstream} on http://{host}:{listener.getsockname()[1]}/v1"
-    if settings.off:
-        return f"NOT {where} (OFF: NOTHING IS JUDGED; {who})"
-    return (
-        f"{where} (gate {settings.gate}, policy {guard.parts.policy.name}, judge {guard.parts.judge.info.name}; {who})"
-    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,14 +23,13 @@ from vista_guard.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from vista_guard.guard import Guard
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_guard.settings.sources import Settings
     from vista_guard.types import Document
-    from vista_guard.verification import PieceManifest, TextResult
+    from vista_guard.verification import TextResult
 
 Weighing = Literal["all", "first"]
-_UNLIMITED = 10**9
+Verifying = Callable[..., "AsyncIterator[TextResult]"]
 
 
 def verify(
@@ -82,6 +82,7 @@ def verify(
     with exit_codes():
         import asyncio
 
+        from vista_guard import verification
         from vista_guard.cli.render import page
         from vista_guard.errors import ConfigError
         from vista_guard.settings.sources import Settings
@@ -91,8 +92,12 @@ def verify(
             raise ConfigError(f"--html {html} cannot be written; give a file in a folder that exists")
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         settings = Settings.load(**given_options(**models, weighing=weighing))
+        if passages is not None:
+            limits = settings.limits.model_copy(update={"retrieved": passages})
+            settings = settings.model_copy(update={"limits": limits})
         texts = read_texts(files)
-        results = asyncio.run(_verify(texts, documents, settings, passages, first, out, concurrency, as_json))
+        run = partial(verification.verify, first=first, out=out, at_once=concurrency)
+        results = asyncio.run(_verify(texts, documents, settings, run, _show_json if as_json else _show_view))
         if html is not None:
             write_whole(html, page(results, {text.id: text.text for text in texts}), "Choose another --html")
     raise typer.Exit(exit_code(results))
@@ -135,43 +140,42 @@ def read_texts(files: Sequence[Path]) -> list[Document]:
 
 
 async def _verify(
-    texts: Sequence[Document],
-    place: str | None,
-    settings: Settings,
-    passages: int | None,
-    first: bool,
-    out: Path | None,
-    concurrency: int,
-    as_json: bool,
+    texts: Sequence[Document], place: str | None, settings: Settings, run: Verifying, show: Callable[[TextResult], None]
 ) -> list[TextResult]:
-    from rich.console import Console
-
-    from vista_guard.cli.render import result_view
+    """Runs `vista_guard.verification.verify` on the texts, and shows each result as it comes."""
     from vista_guard.stores.embedders import build_embedder
-    from vista_guard.verification import verify
+    from vista_guard.verification import PieceManifest, verifying_guard
 
-    console = Console(highlight=False)
     embedder = build_embedder(settings.embedder, settings.embedder_options)
     store, mark = await open_documents(place, settings, embedder)
-    guard = build_guard(settings, store, embedder, passages or settings.limits.retrieved)
+    guard = verifying_guard(settings, store, embedder)
     results = []
     try:
-        recipe = _recipe(guard, settings, mark, texts)
+        made = PieceManifest.of(guard, settings, mark, texts)
         with progress_bar() as bar:
             task = bar.add_task("", total=None)
 
             def tell(name: str, done: int, of: int) -> None:
                 bar.update(task, description=visible(name), completed=done, total=of)
 
-            async for result in verify(guard, texts, recipe, out=out, first=first, at_once=concurrency, tell=tell):
+            async for result in run(guard, texts, made, tell=tell):
                 results.append(result)
-                if as_json:
-                    typer.echo(result.model_dump_json().encode())
-                else:
-                    console.print(result_view(result))
+                show(result)
     finally:
         await guard.aclose()
     return results
+
+
+def _show_json(result: TextResult) -> None:
+    typer.echo(result.model_dump_json().encode())
+
+
+def _show_view(result: TextResult) -> None:
+    from rich.console import Console
+
+    from vista_guard.cli.render import result_view
+
+    Console(highlight=False).print(result_view(result))
 
 
 async def open_documents(place: str | None, settings: Settings, embedder: Embedder) -> tuple[DocumentStore, str]:
@@ -256,44 +260,6 @@ async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) ->
             else:
                 await store.add([document])
     return store
-
-
-def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, passages: int) -> Guard:
-    """Builds a guard that verifies each claim against the store's passages, keeps nothing and withholds nothing."""
-    from vista_guard.guard import Guard
-    from vista_guard.policy.label_policy import PRESETS
-
-    unlimited = {"turn_chars": _UNLIMITED, "claims": _UNLIMITED, "judge_seconds": float(_UNLIMITED)}
-    return Guard.from_settings(
-        **{name: getattr(settings, name) for name in ("judge", "verifier", "decomposer")},
-        embedder=embedder,
-        policy=PRESETS["monitor"],
-        documents=store,
-        store="memory",
-        reports=None,
-        record="verdicts",
-        context="none",
-        ungrounded="judge",
-        strict_reference=False,
-        retrieve_by="claim",
-        weighing=settings.weighing,
-        limits=settings.limits.model_copy(update={**unlimited, "retrieved": passages}),
-    )
-
-
-def _recipe(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> PieceManifest:
-    from vista_guard.verification import PieceManifest
-
-    info = guard.parts.judge.info
-    changing = {
-        "documents": mark,
-        "embedder": settings.embedder or "shipped",
-        "passages": str(guard.parts.limits.retrieved),
-        "recommendations": settings.recommendations,
-    }
-    return PieceManifest(
-        f"{info.name} {info.version}", changing, {text.id: str(text.metadata["fingerprint"]) for text in texts}
-    )
 
 
 def _tell(line: str) -> None:

@@ -16,12 +16,12 @@ import uvicorn
 from streamlit.web import bootstrap
 
 from vista_guard._listening import listening, stop_signals
-from vista_guard.assembly import reports_url
 from vista_guard.dashboard.access import AccessGate, Links, OriginGate, check_provider, origin_of
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.settings.sources import Settings
+from vista_guard.stores.folders import reports_url
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.queue import Reviews
 

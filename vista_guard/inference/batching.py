@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition, Event, Thread
 from typing import Any, TypeVar
-from weakref import WeakMethod
 
-from vista_guard._aio import load_once
+from vista_guard._aio import after_fork, load_once
 from vista_guard.errors import ConfigError
 
 T = TypeVar("T")
@@ -52,9 +51,7 @@ class Passes:
         self._workers = workers
         self._most = requests
         self._reset()
-        if hasattr(os, "register_at_fork"):
-            reset = WeakMethod(self._reset)
-            os.register_at_fork(after_in_child=lambda: (method := reset()) and method())
+        after_fork(self._reset)
 
     def _reset(self) -> None:
         # In a forked child the threads are gone, and the lock may be held by one of them for ever.

@@ -11,12 +11,20 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, first_problem
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Finding, Label, Outcome
 
 TurnName = tuple[str, int]
 """A conversation's id and a turn's index."""
+
+
+def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
+    """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
+    one_line = " ".join(question.split())
+    words = f' (asked: "{one_line[:60]}{"…" * (len(one_line) > 60)}")' if one_line else ""
+    return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"
+
 
 Word = Label | bool
 """A person's label of a claim; or True when the claim may be delivered."""
@@ -141,6 +149,4 @@ def _label(path: Path, number: int, line: bytes) -> FineLabel:
     try:
         return FineLabel.model_validate_json(line)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc
+        raise InputError(f"{path}, line {number}: {first_problem(exc)}") from exc

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, first_problem
 from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
 from vista_guard.types import JudgeInfo, Label, Probability
 
@@ -193,9 +193,7 @@ class RiskTable(_Frozen):
         except OSError as exc:
             raise ConfigError(f"risk table {path} cannot be read: {exc.strerror}. {advice}") from exc
         except ValidationError as exc:
-            first = exc.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise ConfigError(f"risk table {path}: {where}: {first['msg']}. {advice}") from exc
+            raise ConfigError(f"risk table {path}: {first_problem(exc)}. {advice}") from exc
 
     def save(self, path: Path) -> None:
         """Writes the file atomically.

@@ -29,7 +29,7 @@ from pydantic import JsonValue, ValidationError
 from vista_guard._child import has_ended, start_python
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, first_problem
 from vista_guard.reading.html import (
     INVISIBLE,
     FileText,
@@ -574,6 +574,4 @@ def read_persona(path: str | Path) -> Persona:
     try:
         return Persona.model_validate(content)
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"persona file {path}: {where}: {first['msg']}. It needs name and a list of facts") from exc
+        raise ConfigError(f"persona file {path}: {first_problem(exc)}. It needs name and a list of facts") from exc

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from opentelemetry import context as contexts
@@ -14,24 +12,6 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
 from vista_guard.telemetry import attributes as names
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.spans import _request, mark
-
-
-@contextmanager
-def untraced() -> Iterator[None]:
-    """Keeps LangSmith from recording anything inside, whatever the environment says. For a function, not across a `yield`.
-
-    Does nothing where nothing would be recorded anyway: LangChain loads LangSmith before recording anything, and both ask
-    `tracing_is_enabled`.
-    """
-    if "langsmith" not in sys.modules:
-        yield
-        return
-    from langsmith import tracing_context
-    from langsmith.utils import tracing_is_enabled
-
-    with tracing_context(enabled=False) if tracing_is_enabled() else nullcontext():
-        yield
-
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]

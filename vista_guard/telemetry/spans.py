@@ -8,6 +8,7 @@ one function is ever current.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -424,3 +425,20 @@ class ModelCall:
 def is_instrumented(*functions: object) -> bool:
     """True when an instrumentation wraps one of a client's functions: all of them use the library wrapt."""
     return any(type(function).__name__ in ("FunctionWrapper", "BoundFunctionWrapper") for function in functions)
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Keeps LangSmith from recording anything inside, whatever the environment says. For a function, not across a `yield`.
+
+    Does nothing where nothing would be recorded anyway: LangChain loads LangSmith before recording anything, and both ask
+    `tracing_is_enabled`.
+    """
+    if "langsmith" not in sys.modules:
+        yield
+        return
+    from langsmith import tracing_context
+    from langsmith.utils import tracing_is_enabled
+
+    with tracing_context(enabled=False) if tracing_is_enabled() else nullcontext():
+        yield

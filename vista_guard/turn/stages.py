@@ -12,8 +12,7 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.contract import claim_of, judge_turn, with_support
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.telemetry.propagation import untraced
-from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
+from vista_guard.telemetry.spans import TurnTrace, mark_unchecked, untraced
 from vista_guard.turn.evidence import gather
 from vista_guard.turn.repair import decide, repair
 from vista_guard.turn.report import remember, report

@@ -91,10 +91,8 @@ def annotated_turn(item: Item, text: str, by: Mapping[str, Answers], form: Form)
 def claims_of(given: Answers, item: Item, form: Form) -> tuple[AnnotatedClaim, ...]:
     """One annotator's claims of a turn, deleted ones included."""
     known = {part.id: part for part in item.parts}
-    return tuple(
-        _claim(values, known.get(name) or Part("", {}, place=given.places.get(name)), form)
-        for name, values in given.parts.items()
-    )
+    known |= {name: Part("", {}, place=given.places.get(name)) for name in given.parts.keys() - known.keys()}
+    return tuple(_claim(values, known[name], form) for name, values in given.parts.items())
 
 
 def notes_of(given: Answers, form: Form) -> str:
@@ -240,8 +238,7 @@ def _versions(turn: AnnotatedTurn, item: Disagreement, form: Form) -> str:
 def read_discussed_claims(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> DiscussedClaims:
     """Decisions of the discussion, from the filled sheet. Rows without a label are still open.
 
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
+    Raises InputError: the file cannot be read, or cells are wrong: names each.
     """
     open_items = {(turn.id, key(item)): item for turn in turns for item in compare(turn.by, how.versions) if item.open}
     faults = Faults()
@@ -251,11 +248,7 @@ def read_discussed_claims(path: Path, turns: Sequence[AnnotatedTurn], how: Match
 
 
 def has_answers(path: Path) -> bool:
-    """True if somebody wrote into a sheet for the discussion, of whichever form.
-
-    Raises:
-        InputError: the file is none.
-    """
+    """True if somebody wrote into a sheet for the discussion, of whichever form. Raises InputError: the file is none."""
     # The words of a claim are prefilled where all annotators have the same; a mark's answer never is.
     rows = read(path, (ANSWER,), Faults())
     return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row["mark"] and row[ANSWER]) for row in rows)
@@ -294,10 +287,6 @@ def _answered_claim(item: Disagreement, text: str, label: Label) -> ConsensusCla
     if same:
         return as_consensus(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
     source = next((claim for claim in item.group.by.values() if claim.source_claim_id is not None), None)
-    return ConsensusClaim(
-        text=text,
-        label=label,
-        op=Op.EDIT if source else Op.ADD,
-        source_claim_id=source and source.source_claim_id,
-        span=source and source.span,
-    )
+    op, known = (Op.EDIT, source) if source else (Op.ADD, None)
+    place = {"source_claim_id": known and known.source_claim_id, "span": known and known.span}
+    return ConsensusClaim(text=text, label=label, op=op, **place)

@@ -194,8 +194,7 @@ def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
     """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
 
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
+    Raises InputError: the file cannot be read, or cells are wrong: names each.
     """
     unit = [] if form.parts is None else [form.parts.unit.value]
     faults = Faults()
@@ -311,9 +310,8 @@ class FormResults:
         """The consensus, a line of JSON for each item that two people or more marked."""
         by_item: dict[str, dict[str, Any]] = {}
         for settled in self.settled:
-            line = by_item.setdefault(
-                settled.case.item, {"id": settled.case.item, "marks": {}, "parts": {}, "open": []}
-            )
+            item = settled.case.item
+            line = by_item.setdefault(item, {"id": item, "marks": {}, "parts": {}, "open": []})
             if settled.open:
                 line["open"].append([settled.case.part, settled.mark] if settled.case.part else [settled.mark])
             elif settled.case.part:

@@ -206,8 +206,7 @@ class Batches:
     ) -> int:
         """Creates a batch, whole or not at all; `finished` is work that was done in sheets, by annotator and item.
 
-        Raises:
-            InputError: the batch exists already, or a name or number is invalid.
+        Raises InputError: the batch exists already, or a name or number is invalid.
         """
         if not items:
             raise InputError(f"batch {name!r} has no items; give at least one")
@@ -312,8 +311,7 @@ class Batches:
     def start(self, task: int, annotator: str) -> Draft:
         """Returns the annotator's work on an item: their draft, or a new one.
 
-        Raises:
-            InputError: enough annotators have begun already, or the item is for others.
+        Raises InputError: enough annotators have begun already, or the item is for others.
         """
         name = clean_name(annotator)
 
@@ -403,8 +401,7 @@ class Batches:
     ) -> Consensus:
         """Stores the consensus on an item: its claims, or a discussion's marks, in place of earlier ones of the same mark.
 
-        Raises:
-            InputError: the item is not complete.
+        Raises InputError: the item is not complete.
         """
         name, now = clean_name(who), datetime.now(UTC)
 
@@ -517,9 +514,7 @@ def _insert_done(
     report: int | None = None,
     condition: Condition = Condition.BLIND,
 ) -> None:
-    rows = [
-        _row(Draft(task, who, 1, True, condition, 0.0, answers)) | {"report": report} for who, answers in by.items()
-    ]
+    rows = [_row(Draft(task, who, 1, True, condition, 0, answers)) | {"report": report} for who, answers in by.items()]
     if rows:
         connection.execute(sql.insert(ANSWERS), rows)
 
@@ -545,7 +540,6 @@ def _of(task: int, annotator: str) -> tuple[sql.ColumnElement[bool], sql.ColumnE
 
 
 def _complete(connection: sql.Connection, rows: Sequence[sql.Row[Any]]) -> tuple[CompleteTask, ...]:
-    """The items of these rows, with their drafts and consensus."""
     drafts: dict[int, list[Draft]] = defaultdict(list)
     settled: dict[int, Consensus] = {}
     for start in range(0, len(rows), _IN_ONE_QUERY):
@@ -556,16 +550,10 @@ def _complete(connection: sql.Connection, rows: Sequence[sql.Row[Any]]) -> tuple
         for row in connection.execute(sql.select(CONSENSUS).where(CONSENSUS.c.item.in_(ids))):
             settled[row.item] = _consensus(row)
     names = {row.batch for row in rows}
-    forms = {
-        row.name: Form.model_validate_json(row.form)
-        for row in connection.execute(sql.select(BATCHES).where(BATCHES.c.name.in_(names)))
-    }
-    return tuple(
-        CompleteTask(
-            row.id, _ITEM.validate_json(row.item), forms[row.batch], row.report_id, drafts[row.id], settled.get(row.id)
-        )
-        for row in rows
-    )
+    named = connection.execute(sql.select(BATCHES).where(BATCHES.c.name.in_(names)))
+    forms = {row.name: Form.model_validate_json(row.form) for row in named}
+    items = [(row.id, _ITEM.validate_json(row.item), forms[row.batch], row.report_id) for row in rows]
+    return tuple(CompleteTask(*item, drafts[item[0]], settled.get(item[0])) for item in items)
 
 
 def _batch(row: sql.Row[Any], items: int, complete: int, settled: int, wanted: int, turns: int) -> FormBatch:

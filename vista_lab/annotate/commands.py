@@ -14,7 +14,7 @@ import typer
 from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.tables import tell_written
+from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -293,10 +293,7 @@ def agree(
             help="Folder for tables, consensus, labels and the discuss sheet.  [default: tables to stdout]",
         ),
     ] = None,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html; several need --out."),
-    ] = "md",
+    formats: FormatsOption = "md",
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
     ] = False,
@@ -329,9 +326,8 @@ def agree(
         check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
         results = _results(wish)
-        suffix = (
-            ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
-        )
+        as_text = sheets and sheets[0].suffix.lower() != ".xlsx"
+        suffix = ".tsv" if as_text or find_spec("openpyxl") is None else ".xlsx"
         _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
 
 
@@ -435,8 +431,7 @@ def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str
 def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
     """Checks that no answers in a discuss sheet would be overwritten.
 
-    Raises:
-        ConfigError: a sheet has answers, and is not the one given with `--settled`.
+    Raises ConfigError: a sheet has answers, and is not the one given with `--settled`.
     """
     from vista_lab.annotate.agreeing import has_answers
 

@@ -100,10 +100,8 @@ def _measure_run(run: RunMeasures, known: Sequence[tuple[SettledTurn, StudyTurn]
     gold = {_place(turn, run): _gold(one, turn, run) for one, turn in known if run.data_set in (LOG, turn.data_set)}
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
-        raise InputError(
-            f"{run.name} judged {run.data_set}, where no turn has both a label of its data set and a consensus; give runs "
-            f"over the study's data sets or over {LOG}"
-        )
+        why = f"{run.data_set}, where no turn has both a label of its data set and a consensus"
+        raise InputError(f"{run.name} judged {why}; give runs over the study's data sets or over {LOG}")
     reports = {name: report for name, report in run.reports.items() if name in kept}
     return replace(run, gold=kept, reports=reports)
 
@@ -180,11 +178,8 @@ def transitions(
     turns: Sequence[tuple[str, str, bool, Collection[Label]]], disfluent: Collection[str] = ()
 ) -> Transitions:
     """Sorts turns into categories. Each has its id, the data set's label, whether that is unverifiable, and people's labels."""
-    sorted_turns = [
-        CategorizedTurn(name, word, category(positive, labels, name in disfluent))
-        for name, word, positive, labels in turns
-    ]
-    return Transitions(sorted_turns)
+    known = ((name, word, category(bad, labels, name in disfluent)) for name, word, bad, labels in turns)
+    return Transitions([CategorizedTurn(*turn) for turn in known])
 
 
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:

@@ -57,10 +57,8 @@ def import_sheets(
     items = [item for item in data.items if any(item.id in sheet.answers for sheet in sheets)]
     lost = next((item for item in items if item.id not in data.reports), None)
     if lost is not None:
-        raise InputError(
-            f"turn {lost.id} has no report: no run judged the study's claims. Judge them "
-            "(vista-guard eval … --claims given) and export the study with --run"
-        )
+        advice = "judge them (vista-guard eval … --claims given) and export the study with --run"
+        raise InputError(f"turn {lost.id} has no report: no run judged the study's claims; {advice}")
     if not items:
         raise InputError("every sheet is empty; fill in at least one turn to import")
     batches, form = Batches(database), data.study.form
@@ -86,9 +84,7 @@ def _finished_turn(item: Item, sheets: Sequence[FilledSheet], data: StudyData) -
     turn, report = data.turns[item.id], data.reports[item.id]
     talk = data.conversations[turn.talk]
     reply = talk.turns[turn.turn_index]
-    question = next(
-        (earlier.text for earlier in reversed(talk.turns[: turn.turn_index]) if earlier.role is Role.USER), None
-    )
+    question = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
     draft = None if report.response == reply.text else reply.text
     texts = TurnTexts(user_text=question, draft=draft, documents=reply.documents)
     by = {sheet.annotator: sheet.answers[item.id] for sheet in sheets if item.id in sheet.answers}
@@ -116,11 +112,8 @@ def take(database: Database, batch: str, data: StudyData | None) -> SettledBatch
             f"batch {batch!r} has no turn that all of its annotators submitted blind; agreement needs at least one"
         )
     turns = _turns(database, batch, kept, data)
-    settled = {
-        turn.id: SettledTurn(turn, task.consensus.claims, task.consensus.method)
-        for task, turn in zip(kept, turns, strict=True)
-        if task.consensus is not None
-    }
+    decided = ((turn, task.consensus) for task, turn in zip(kept, turns, strict=True) if task.consensus is not None)
+    settled = {turn.id: SettledTurn(turn, consensus.claims, consensus.method) for turn, consensus in decided}
     return SettledBatch(turns, settled, len(tasks) - len(kept))
 
 

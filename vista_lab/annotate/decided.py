@@ -13,6 +13,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reports import ReportReader
 from vista_guard.stores.reviews.queue import Reviews, Word, words
 from vista_guard.types import TurnReport
+from vista_lab.files import writing
 
 BATCH = 200
 """Reports per query."""
@@ -29,12 +30,7 @@ class ExportSummary:
 
 
 def export(
-    reader: ReportReader,
-    reviews: Reviews,
-    reports: Path,
-    labels: Path,
-    *,
-    judge: str | None = None,
+    reader: ReportReader, reviews: Reviews, reports: Path, labels: Path, *, judge: str | None = None
 ) -> ExportSummary:
     """Writes the reports that people decided on, and their labels.
 
@@ -98,8 +94,5 @@ def _lines(report: TurnReport, word: Word) -> Iterator[dict[str, Any]]:
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be written: {exc.strerror}") from exc
+    with writing(path, "", InputError), path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)

@@ -18,12 +18,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviewed import LONGEST_TEXT, Op
 from vista_guard.types import Label
+from vista_lab.files import reading
 from vista_lab.metrics.agreement import Scale
 from vista_lab.registry import additions
 
@@ -177,11 +178,7 @@ class ChoiceMark(_Chosen):
         return all(re.fullmatch(r"-?\d+(\.\d+)?", value) for value in self.values)
 
     def read(self, text: str) -> Value:
-        """The value of a cell.
-
-        Raises:
-            ValueError: the text is no value of this mark; names the values.
-        """
+        """The value of a cell. Raises ValueError: the text is no value of this mark; names the values."""
         return self._value_of(text)
 
 
@@ -288,8 +285,7 @@ class Layout(_Part):
 class Form(_Part):
     """The columns that annotators read and the marks that they make. See `load_form`.
 
-    Raises:
-        ValidationError: a mark refers to something that the form lacks, or has a measure that its values don't allow.
+    Raises ValidationError: a mark refers to something that the form lacks, or has a measure that its values don't allow.
     """
 
     name: Name
@@ -322,11 +318,7 @@ class Form(_Part):
         return tuple(mark for mark in self.marks if level in (mark.of or default))
 
     def mark(self, name: str) -> Mark:
-        """The mark of this name.
-
-        Raises:
-            KeyError: the form has none.
-        """
+        """The mark of this name. Raises KeyError: the form has none."""
         found = next((mark for mark in self.marks if mark.name == name), None)
         if found is None:
             raise KeyError(name)
@@ -471,25 +463,13 @@ def form_names() -> list[str]:
 def _shipped() -> dict[str, Traversable]:
     """The files of the tasks' forms, by name."""
     folders = (files(task.forms).joinpath("forms") for task in additions() if task.forms)
-    return {
-        file.name.removesuffix(".yaml"): file
-        for folder in folders
-        for file in folder.iterdir()
-        if file.name.endswith(".yaml")
-    }
+    shipped = (file for folder in folders for file in folder.iterdir() if file.name.endswith(".yaml"))
+    return {file.name.removesuffix(".yaml"): file for file in shipped}
 
 
 def _read_form(path: Path) -> Form:
-    try:
+    with reading(f"form {path}", error=ConfigError):
         return Form.model_validate(read_mapping(path))
-    except OSError as exc:
-        raise ConfigError(f"form {path} cannot be read: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the form"
-        raise ConfigError(f"form {path}: {place}: {first['msg'].removeprefix('Value error, ')}") from exc
-    except ValueError as exc:
-        raise ConfigError(f"form {path} cannot be read: {exc}") from exc
 
 
 def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
@@ -515,8 +495,7 @@ def check_values(
 ) -> None:
     """Checks that all needed marks have values, and that no other one has. `item` has the marks of a part's item.
 
-    Raises:
-        InputError: a value is missing or does not apply; names the place and the mark.
+    Raises InputError: a value is missing or does not apply; names the place and the mark.
     """
     for mark in marks:
         present = values.get(mark.name) not in (None, "", ())
@@ -530,8 +509,7 @@ def check_values(
 def check_answers(form: Form, item: Item, answers: Answers) -> None:
     """Checks that an item has all its marks.
 
-    Raises:
-        InputError: a mark is missing, or does not apply: names the part and the mark.
+    Raises InputError: a mark is missing, or does not apply: names the part and the mark.
     """
     check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
     usual = {} if form.revision is None else {form.revision.by: str(Op.CONFIRM)}

@@ -94,10 +94,8 @@ class Results:
         """Files written beside the tables if the study's texts are known: the consensus, and labels to calibrate with."""
         if self.data is None:
             return {}
-        return {
-            consensus.LOG: consensus.log(self.settled, self.data),
-            consensus.LABELS: consensus.labels(self.settled, self.data),
-        }
+        made = {consensus.LOG: consensus.log, consensus.LABELS: consensus.labels}
+        return {name: text(self.settled, self.data) for name, text in made.items()}
 
     @property
     def form(self) -> Form:
@@ -149,10 +147,11 @@ ALPHA = "Krippendorff's α"
 def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) -> Sheet:
     printed = table("table01")
     total = sum(counted.values())
-    rows = [
-        row(label, f"{counted[label]:,}", _share(counted[label], total), str(printed["counts"][label]), f"{share}")
+    cells = (
+        (label, counted[label], str(printed["counts"][label]), f"{share}")
         for label, share in printed["percents"].items()
-    ]
+    )
+    rows = [row(label, f"{count:,}", _share(count, total), *paper) for label, count, *paper in cells]
     rows.append(row("total", f"{total:,}", "100.0" if total else None, str(printed["total"]), "100"))
     heads = headings(["label"], ("consensus", "claims", "percent"), ("paper", "claims", "percent"))
     alpha = f"{ALPHA} {with_interval(rates.figures.alpha)} over {rates.figures.units:,} claims, before the consensus."

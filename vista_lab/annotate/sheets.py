@@ -41,6 +41,7 @@ from vista_lab.annotate.forms import (
     applies,
     is_needed,
 )
+from vista_lab.files import reading
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 
 ID, STUDY, SUGGESTED = "id", "study", "suggested"
@@ -95,11 +96,7 @@ class Faults(list[Fault]):
     """All wrong cells of some files."""
 
     def check(self, what: str) -> None:
-        """Checks that there are no faults.
-
-        Raises:
-            InputError: cells are wrong; names each.
-        """
+        """Checks that there are no faults. Raises InputError: cells are wrong; names each."""
         if self:
             lines = "\n".join(f"  {fault}" for fault in self)
             raise InputError(f"{what}: {len(self)} cells are wrong; nothing was imported\n{lines}")
@@ -148,11 +145,7 @@ class Table:
 
 
 def content(table: Table, suffix: str) -> bytes:
-    """The table as a file of this kind, `.xlsx` or `.tsv`.
-
-    Raises:
-        ConfigError: .xlsx needs the extra `evaluation`.
-    """
+    """The table as a file of this kind, `.xlsx` or `.tsv`. Raises ConfigError: .xlsx needs the extra `evaluation`."""
     return _workbook(table) if suffix == ".xlsx" else _tsv(table)
 
 
@@ -283,13 +276,10 @@ def _add_guidelines(book: Any, table: Table) -> None:
 def read(path: Path, columns: Sequence[str], faults: Faults) -> list[Row]:
     """Rows of a table with at least these columns, in any order; empty ones are left out. Wrong cells go to `faults`.
 
-    Raises:
-        InputError: the file cannot be read, lacks a column, or has one twice.
+    Raises InputError: the file cannot be read, lacks a column, or has one twice.
     """
-    try:
+    with reading(path):
         raw = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
     read_rows = _xlsx_rows if path.suffix.lower() == ".xlsx" else _text_rows
     rows = read_rows(path, raw, columns, faults)
     if not rows and not faults:
@@ -534,8 +524,7 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
 def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[FilledSheet]:
     """The sheets of several annotators; wrong cells go to `faults`, so that one error names those of several forms.
 
-    Raises:
-        InputError: a file cannot be read, or two have the same annotator.
+    Raises InputError: a file cannot be read, or two have the same annotator.
     """
     names = [clean_name(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -545,8 +534,6 @@ def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], fau
 
 
 class _Reader:
-    """Reads one sheet of a form."""
-
     def __init__(self, form: Form, items: Sequence[Item], path: Path, faults: Faults) -> None:
         self.form, self.path, self.faults = form, path, faults
         self.known = {item.id: item for item in items}

@@ -22,7 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
@@ -30,6 +30,7 @@ from vista_guard.stores.reviewed import clean_name
 from vista_guard.types import Claim, Conversation, Label, Role, Turn, TurnReport
 from vista_lab.annotate import sheets
 from vista_lab.annotate.forms import Form, Item, Part, Unit, load_form
+from vista_lab.files import reading
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, values
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
@@ -153,11 +154,7 @@ class StudyData:
 
 
 def save(data: StudyData, folder: Path) -> None:
-    """Writes the study into `folder/study`.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
+    """Writes the study into `folder/study`. Raises ConfigError: the folder cannot be written."""
     study = data.study
     talks = list(dict.fromkeys(turn.talk for turn in study.turns))
     contents = {
@@ -196,24 +193,14 @@ def hand_out(data: StudyData, folder: Path, suffix: str) -> list[Path]:
 def load(folder: Path) -> StudyData:
     """Reads what `save` wrote. `folder` is the one with the sheets, or `study` in it.
 
-    Raises:
-        InputError: there is no study, its version is another, or one of its files is malformed.
+    Raises InputError: there is no study, its version is another, or one of its files is malformed.
     """
     place = folder / FOLDER if (folder / FOLDER / STUDY).is_file() else folder
-    try:
+    with reading(place / STUDY, "; name the folder that vista-guard annotations export wrote with --study"):
         study = Study.model_validate_json((place / STUDY).read_bytes())
         conversations = [Conversation.model_validate_json(line) for line in _lines(place / CONVERSATIONS)]
         reports = [TurnReport.model_validate_json(line) for line in _lines(place / REPORTS)]
         items = [_ITEMS.validate_json(line) for line in _lines(place / ITEMS)] if (place / ITEMS).is_file() else []
-    except OSError as exc:
-        raise InputError(
-            f"{folder} has no study: {exc.filename} cannot be read: {exc.strerror}. vista-guard annotations export writes one; "
-            "name its folder with --study"
-        ) from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(f"{place} has no study of this version: {where}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
@@ -241,21 +228,17 @@ def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
 
 def claim_part(claim: Claim, column: str = "text", hint: str = "") -> Part:
     """A claim as a part of its turn."""
-    return Part(
-        claim.id, {column: claim.text}, hint, None if claim.span is None else (claim.span.start, claim.span.end)
-    )
+    place = None if claim.span is None else (claim.span.start, claim.span.end)
+    return Part(claim.id, {column: claim.text}, hint, place)
 
 
 def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
     before, reply = talk.turns[: turn.turn_index], talk.turns[turn.turn_index]
     question_index = max((place for place, earlier in enumerate(before) if earlier.role is Role.USER), default=None)
     context = [earlier for place, earlier in enumerate(before) if place != question_index and earlier.text.strip()]
-    return {
-        CONTEXT: "\n".join(f"{earlier.role}: {earlier.text}" for earlier in context),
-        QUESTION: "" if question_index is None else before[question_index].text,
-        DOCUMENT: _documents(reply),
-        TURN: reply.text,
-    }
+    said = "\n".join(f"{earlier.role}: {earlier.text}" for earlier in context)
+    question = "" if question_index is None else before[question_index].text
+    return {CONTEXT: said, QUESTION: question, DOCUMENT: _documents(reply), TURN: reply.text}
 
 
 def document_texts(turn: Turn) -> list[str]:
@@ -343,20 +326,12 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
         raise ConfigError(
             f"--sample has {len(each)} numbers for {len(sources)} data sets; give one number, or one per data set"
         )
-    drawn = [
-        _draw_source(source, _run_of(source, runs, only=len(sources) == 1), count, wanted)
-        for source, count in zip(sources, each, strict=True)
-    ]
+    only, counted = len(sources) == 1, zip(sources, each, strict=True)
+    drawn = [_draw_source(source, _run_of(source, runs, only=only), count, wanted) for source, count in counted]
     _check_used(runs, drawn)
     turns, talks, reports = _number_turns(drawn)
-    study = Study(
-        annotators=names,
-        seed=wanted.seed,
-        shown=wanted.shown,
-        sets=tuple(one.told for one in drawn),
-        turns=tuple(turns),
-        form=wanted.form,
-    )
+    sets, how = tuple(one.told for one in drawn), {"seed": wanted.seed, "shown": wanted.shown, "form": wanted.form}
+    study = Study(annotators=names, sets=sets, turns=tuple(turns), **how)
     return StudyData(study, talks, reports)
 
 
@@ -394,11 +369,9 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
 def read_items(path: Path, form: Form) -> list[Item]:
     """Reads the items of a form from a table with the columns of its sheet (.xlsx, .tsv, .csv), else from JSON or JSON lines.
 
-    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts, or
-    mappings with `id` and columns. Items with the same `group` belong together.
-
-    Raises:
-        InputError: the file cannot be read, or an item is incomplete or a duplicate: names file, item, value.
+    In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts,
+    or mappings with `id` and columns. Items with the same `group` belong together. Raises InputError: the file cannot be
+    read, or an item is incomplete or a duplicate: names file, item, value.
     """
     if not path.is_file():
         raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")
@@ -430,9 +403,7 @@ def _item_of_rows(name: str, rows: Sequence[sheets.Row], form: Form, unit: str) 
         raise InputError(
             f"{where}: {form.item} {name!r} needs an id, and one row of its own, without a {unit}; it has {len(heads)}"
         )
-    parts = [
-        Part(row[unit], {column: row[column] for column in form.part_columns}) for row in rows if unit and row[unit]
-    ]
+    parts = [Part(row[unit], {name: row[name] for name in form.part_columns}) for row in rows if unit and row[unit]]
     return Item(name, {one.name: heads[0][one.name] for one in form.columns}, tuple(parts), heads[0]["group"] or name)
 
 
@@ -543,10 +514,8 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
             raise InputError(
                 f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
             )
-        raise InputError(
-            f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the "
-            "folder with --run"
-        )
+        how = "judge it first (vista-guard eval … --out FOLDER) and give the folder with --run"
+        raise InputError(f"{source.name} has no turn with claims of its own; {how}")
     if count is not None and count > len(candidates):
         raise InputError(
             f"{source.name} has {len(candidates):,} conversations with claims; ask for a sample of at most that, not {count:,}"
@@ -601,11 +570,8 @@ def _candidates(source: Source, run: JudgedRun | None, *, claims: bool) -> Itera
         reports = [] if run is None else [
             run.reports[name, place] for place in range(len(entry.conversation.turns)) if (name, place) in run.reports
         ]  # fmt: skip
-        turns = (
-            list(_given_turns(source.name, entry, claims=claims))
-            if run is None
-            else [_judged_turn(source.name, entry, report) for report in reports]
-        )
+        given = list(_given_turns(source.name, entry, claims=claims)) if run is None else []
+        turns = given or [_judged_turn(source.name, entry, report) for report in reports]
         if turns:
             yield _Candidate(entry, turns, reports)
 
@@ -630,9 +596,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
     return StudyTurn.model_validate({**fields, **word, **known})
 
 
-def _number_turns(
-    drawn: Sequence[_DrawnSet],
-) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
+def _number_turns(drawn: Sequence[_DrawnSet]) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
     """Turns with their ids in sheets, conversations by a unique name, and reports with that name."""
     turns: list[StudyTurn] = []
     talks: dict[str, Conversation] = {}
@@ -645,9 +609,6 @@ def _number_turns(
         for turn in one.turns:
             turns.append(turn.model_copy(update={"id": f"c{number:03}.t{turn.turn_index}", "talk": talk}))
         by_place = {report.turn_index: report for report in one.reports}
-        reports |= {
-            turn.id: by_place[turn.turn_index].model_copy(update={"conversation_id": talk})
-            for turn in turns[-len(one.turns) :]
-            if turn.turn_index in by_place
-        }
+        placed = [turn for turn in turns[-len(one.turns) :] if turn.turn_index in by_place]
+        reports |= {one.id: by_place[one.turn_index].model_copy(update={"conversation_id": talk}) for one in placed}
     return turns, talks, reports

@@ -39,11 +39,8 @@ def tell_estimate(
 ) -> None:
     """Prints an estimate of a model's calls and costs to stderr, and a warning if it exceeds `max_cost`."""
     cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
-    typer.echo(
-        f"estimate for {noun}: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
-        f"tokens, {cost}{note}",
-        err=True,
-    )
+    counts = f"{found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output tokens"
+    typer.echo(f"estimate for {noun}: {counts}, {cost}{note}", err=True)
     if found.cost is not None and max_cost is not None and found.cost > max_cost:
         typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
 
@@ -53,13 +50,8 @@ class ReplayProgress:
 
     def __init__(self, total: int) -> None:
         console = Console(stderr=True, highlight=False)
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[turns]} turns"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
+        turns, times = TextColumn("{task.fields[turns]} turns"), (TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (BarColumn(), MofNCompleteColumn(), turns, *times)
         self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
         self._task = self._progress.add_task("", total=total, turns=0)
         self._turns = 0

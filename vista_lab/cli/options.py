@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 DATA_VARIABLE = "VISTA_GUARD_DATA"
 DataOption = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the publishers' files, at any depth."),
+    typer.Option(
+        "--data", metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the data sets' files, at any depth."
+    ),
 ]
 MaxCostOption = Annotated[
     float | None,
@@ -43,10 +45,8 @@ def chat_model_of(
 ) -> ChatModel:
     """Builds a model by its name, with a budget for this run; `max_tokens` limits an answer, else the settings do.
 
-    The error about an unknown name says the `option` that it was given with, and with `others` what else that takes.
-
-    Raises:
-        ConfigError: the model is unknown, or its price is unknown while its cost is limited.
+    The error about an unknown name says the `option` that it was given with, and with `others` what else that takes. Raises
+    ConfigError: the model is unknown, or its price is unknown while its cost is limited.
     """
     from vista_guard.settings.sources import Settings
     from vista_lab.runs.asking import chat_model

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from vista_lab.tables.writers import Sheet
 
 FormatsOption = Annotated[
-    str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
+    str,
+    typer.Option(
+        "--format", metavar="LIST", help="Format of tables: md, tex, csv or html; several, with commas, need --out."
+    ),
 ]
 OutOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
+    Path | None, typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]")
 ]
 FiguresOption = Annotated[
-    bool,
-    typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
+    bool, typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation).")
 ]
 
 

@@ -128,11 +128,7 @@ def reason(error: str) -> str:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A user's folder of publishers' files, scanned once for all data sets.
-
-    Raises:
-        InputError: the folder does not exist.
-    """
+    """A user's folder of publishers' files, scanned once for all data sets. Raises InputError: the folder does not exist."""
 
     path: Path
 
@@ -269,9 +265,9 @@ def _fetch(dataset: DataSet, name: str, path: Path) -> None:
         part.replace(path)
     except (OSError, HTTPException, ValueError) as exc:
         why = " ".join(str(exc).split())[:200] or type(exc).__name__
+        how = f"Download it yourself and put it at {path}"
         raise InputError(
-            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). "
-            f"Download it yourself and put it at {path}"
+            f"{name} of data set {dataset.name} could not be fetched from {origin} ({why}). {how}"
         ) from exc
     finally:
         part.unlink(missing_ok=True)
@@ -311,7 +307,6 @@ def _from_hub(origin: str, path: Path) -> None:
 
 
 def _root_cause(exc: BaseException) -> str:
-    """The root cause of an error: the hub blames its cache when the network failed."""
     while exc.__cause__ is not None:
         exc = exc.__cause__
     return f"{type(exc).__name__}: {exc}"
@@ -331,14 +326,10 @@ class Survey:
         """All that is known, as JSON types."""
         dataset, opened, counts = self.dataset, self.opened, self.counts
         fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
+        paths, digests = (opened.paths, opened.fingerprints) if opened else ({}, {})
+        known = ((name, str(paths[name]) if name in paths else None, digests.get(name)) for name in dataset.files)
         files = [
-            {
-                "name": name,
-                "path": str(opened.paths[name]) if opened else None,
-                "sha256": opened.fingerprints[name] if opened else None,
-                "origin": dataset.origins.get(name),
-            }
-            for name in dataset.files
+            {"name": one, "path": path, "sha256": sha, "origin": dataset.origins.get(one)} for one, path, sha in known
         ]
         facts = {name: getattr(dataset, name) for name in fields} | {"parts": [*dataset.parts], "files": files}
         facts["missing"] = list(self.missing)

@@ -109,9 +109,7 @@ def shared_sentences(runs: Sequence[DecomposedRun]) -> list[DecomposedRun]:
     keys = set.intersection(*({sentence.key for sentence in run.sentences} for run in runs))
     if not keys:
         raise InputError(f"{runs[0].name} and {runs[-1].name} have no sentence in common: they are of different data")
-    return [
-        replace(run, sentences=tuple(sentence for sentence in run.sentences if sentence.key in keys)) for run in runs
-    ]
+    return [replace(run, sentences=tuple(one for one in run.sentences if one.key in keys)) for run in runs]
 
 
 def rule_facts(text: str) -> tuple[str, ...]:
@@ -130,14 +128,11 @@ def _placed_sentences(report: TurnReport, turn: TurnName, question: str) -> tupl
         claims.setdefault(_by_words(claim.text, sentences) if index is None else index, []).append(claim.text)
     group = f"{turn[0]}#{turn[1]}"
     decompositions = [
-        Decomposition(
-            sentence.text, tuple(claims.get(index, ())), question, window(sentences, index, BEFORE, AFTER), group
-        )
-        for index, sentence in enumerate(sentences)
+        Decomposition(one.text, tuple(claims.get(at, ())), question, window(sentences, at, BEFORE, AFTER), group)
+        for at, one in enumerate(sentences)
     ]
-    return [
-        PlacedSentence(turn, sentence.span.start, own) for sentence, own in zip(sentences, decompositions, strict=True)
-    ], unplaced
+    made = zip(sentences, decompositions, strict=True)
+    return [PlacedSentence(turn, sentence.span.start, own) for sentence, own in made], unplaced
 
 
 def _by_span(report: TurnReport, claim: Claim, sentences: Sequence[Statement]) -> int | None:
@@ -187,20 +182,14 @@ def measure_run(run: DecomposedRun, verifier: Verifier, embedder: Embedder) -> M
     turns: dict[TurnName, list[Sequence[str]]] = {}
     for sentence in run.sentences:
         turns.setdefault(sentence.turn, []).append(sentence.made.claims)
-    return MeasuredRun(
-        run,
-        tuple(_measure(sentence.made, verifier, embedder) for sentence in run.sentences),
-        {turn: tuple(covered(run.facts.get(turn, ()), claims, verifier, embedder)) for turn, claims in turns.items()},
-    )
+    facts = ((turn, run.facts.get(turn, ()), claims) for turn, claims in turns.items())
+    told = {turn: tuple(covered(own, claims, verifier, embedder)) for turn, own, claims in facts}
+    return MeasuredRun(run, tuple(_measure(sentence.made, verifier, embedder) for sentence in run.sentences), told)
 
 
 def _measure(made: Decomposition, verifier: Verifier, embedder: Embedder) -> MeasuredSentence:
     around = f"{made.question}\n{made.context}".strip() or made.sentence
     scores = supports(verifier, [(text, claim) for text in (made.sentence, around) for claim in made.claims])
     half = len(made.claims)
-    return MeasuredSentence(
-        tuple(scores[:half]),
-        tuple(scores[half:]),
-        tuple(repeats(made.claims, embedder)),
-        tuple(max(len(rule_facts(claim)), 1) for claim in made.claims),
-    )
+    facts = tuple(max(len(rule_facts(claim)), 1) for claim in made.claims)
+    return MeasuredSentence(tuple(scores[:half]), tuple(scores[half:]), tuple(repeats(made.claims, embedder)), facts)

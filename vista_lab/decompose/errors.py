@@ -14,6 +14,7 @@ from vista_guard.types import Finding, Outcome
 from vista_lab.annotate.sheets import Field, Table, content
 from vista_lab.decompose.tables import Lines, Setting, UnitName, lines_of
 from vista_lab.decompose.units import JudgedUnit, support_of
+from vista_lab.files import writing
 from vista_lab.runs.folder import TurnName
 from vista_lab.systems.evidence import EVIDENCE, EVIDENCE_LINES, FoundEvidence
 from vista_lab.tables.runs import RunMeasures
@@ -55,37 +56,24 @@ def write_errors(runs: Sequence[RunMeasures], path: Path) -> int:
     own = [f"{name}: {what}" for name in lines for what in CELLS]
     columns = ["data set", "unit", "text", "gold", *own, "cause", "remarks"]
     table = Table("errors", columns, list(_rows(lines)), GUIDE)
-    try:
+    with writing(path, ""):
         path.write_bytes(content(table, path.suffix))
-    except OSError as exc:
-        raise ConfigError(f"{path} cannot be written: {exc.strerror}") from exc
     return len(table.rows)
 
 
 def _rows(lines: Lines) -> Iterator[list[str | Field]]:
-    """Units that some run judged wrongly or not at all."""
     for data_set in dict.fromkeys(setting.run.data_set for settings in lines.values() for setting in settings.values()):
-        columns = [
-            next((setting for setting in settings.values() if setting.run.data_set == data_set), None)
-            for settings in lines.values()
-        ]
+        known = ((one for one in settings.values() if one.run.data_set == data_set) for settings in lines.values())
+        columns = [next(settings, None) for settings in known]
         recorded = [{} if setting is None else _read_evidence(setting.run) for setting in columns]
         names = dict.fromkeys(name for setting in columns if setting is not None for name in setting.units)
         for name in names:
             units = [None if setting is None else setting.units.get(name) for setting in columns]
             judged = [unit for unit in units if unit is not None]
             if any(unit.predicted() is not unit.supported for unit in judged):
-                text = next(
-                    (
-                        setting_text
-                        for setting in columns
-                        if setting is not None and (setting_text := _text(setting, name))
-                    ),
-                    "",
-                )
-                own = [
-                    cell for unit, known in zip(units, recorded, strict=True) for cell in _cells(unit, name[:2], known)
-                ]
+                text = next((said for setting in columns if setting is not None and (said := _text(setting, name))), "")
+                both = zip(units, recorded, strict=True)
+                own = [cell for unit, found in both for cell in _cells(unit, name[:2], found)]
                 gold = _verdict(judged[0].supported)
                 yield [data_set, "/".join(map(str, name)), text[:MOST], gold, *own, Field(menu=CAUSES), Field()]
 
@@ -108,15 +96,10 @@ def _read_evidence(run: RunMeasures) -> Mapping[FoundKey, FoundEvidence]:
 def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, FoundEvidence]) -> list[str]:
     if unit is None:
         return [""] * len(CELLS)
-    evidence = [
-        f"[{n}] {text[:PASSAGE]}"
-        for n, outcome in enumerate(unit.outcomes, 1)
-        for text in _evidence(outcome, recorded.get((*turn, outcome.claim.text)))
-    ]
-    reasons = [
-        f"[{n}] {outcome.reason if isinstance(outcome, Finding) else outcome.error}"
-        for n, outcome in enumerate(unit.outcomes, 1)
-    ]
+    found = [_evidence(outcome, recorded.get((*turn, outcome.claim.text))) for outcome in unit.outcomes]
+    evidence = [f"[{n}] {text[:PASSAGE]}" for n, texts in enumerate(found, 1) for text in texts]
+    why = (outcome.reason if isinstance(outcome, Finding) else outcome.error for outcome in unit.outcomes)
+    reasons = [f"[{n}] {reason}" for n, reason in enumerate(why, 1)]
     claims = [f"[{n}] {_claim(outcome)}" for n, outcome in enumerate(unit.outcomes, 1)]
     steps = [f"[{n}] {outcome.claim.steps}" for n, outcome in enumerate(unit.outcomes, 1) if outcome.claim.steps]
     return [_verdict(unit.predicted()), *("\n".join(column)[:MOST] for column in (claims, steps, evidence, reasons))]

@@ -160,10 +160,7 @@ def _entries(field: str, marks: Mapping[str, Mapping[str, Any]]) -> dict[str, An
 
 def _checks_schema() -> dict[str, Any]:
     def answers(name: str) -> dict[str, Any]:
-        return {
-            "type": "string",
-            "enum": [str(answer) for answer in CheckAnswer if answer != "NA" or name in MAY_BE_NA],
-        }
+        return {"type": "string", "enum": [str(one) for one in CheckAnswer if one != "NA" or name in MAY_BE_NA]}
 
     entry = _entries("checks", {name: answers(name) for name in (GATE, *CHECK_WEIGHTS)})
     return _object(claims={"type": "array", "items": entry})
@@ -173,9 +170,8 @@ def _marks_schema() -> dict[str, Any]:
     bit = {"type": "integer", "enum": [0, 1]}
     properties = _entries("marks", dict.fromkeys(OF_SENTENCES, bit))["properties"]
     sentence = _object(**{name: properties[name] for name in ("rationales", "marks")})
-    return _object(
-        claims={"type": "array", "items": _entries("marks", dict.fromkeys(OF_CLAIMS, bit))}, sentence=sentence
-    )
+    items = _entries("marks", dict.fromkeys(OF_CLAIMS, bit))
+    return _object(claims={"type": "array", "items": items}, sentence=sentence)
 
 
 def checklist_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None) -> ClaimJudge[tuple[Checks, ...]]:

@@ -54,8 +54,7 @@ class Marks:
 def read_desiderata(text: str, claims: Sequence[str]) -> Marks:
     """A judge's marks, from strict JSON: `claims`, a list with `id`, `marks` and `rationales`, and `sentence`, with the last two.
 
-    Raises:
-        UnreadableError: it is something else, a mark is missing or neither 0 nor 1, or a claim is missing or there twice.
+    Raises UnreadableError: it is something else, a mark is missing or neither 0 nor 1, or a claim is missing or there twice.
     """
     try:
         answer = strict_json(text)
@@ -88,10 +87,8 @@ def supports(verifier: Verifier, pairs: Sequence[tuple[str, str]]) -> list[float
     probabilities = [float(p) for p in np.asarray(verifier.probabilities(pairs))[:, 0]]
     odd = next((place for place, p in enumerate(probabilities) if not -1e-6 <= p <= 1 + 1e-6), None)
     if odd is not None:
-        raise InputError(
-            f"verifier {verifier.name} gave P(supported) {probabilities[odd]} for claim {pairs[odd][1]!r}; "
-            "probabilities lie in [0, 1]"
-        )
+        value = f"P(supported) {probabilities[odd]} for claim {pairs[odd][1]!r}"
+        raise InputError(f"verifier {verifier.name} gave {value}; probabilities lie in [0, 1]")
     return [min(max(p, 0.0), 1.0) for p in probabilities]
 
 
@@ -135,9 +132,8 @@ def covered(facts: Sequence[str], told: Sequence[Sequence[str]], verifier: Verif
     vectors = embedder.embed([*facts, *pieces])
     cosines = np.asarray(vectors[: len(facts)] @ vectors[len(facts) :].T)
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST]
-    probabilities = supports(
-        verifier, [(pieces[to], fact) for fact, places in zip(facts, nearest, strict=True) for to in places]
-    )
+    pairs = [(pieces[to], fact) for fact, places in zip(facts, nearest, strict=True) for to in places]
+    probabilities = supports(verifier, pairs)
     width = nearest.shape[1]
     return [max(probabilities[at : at + width]) >= SUPPORTED for at in range(0, len(probabilities), width)]
 

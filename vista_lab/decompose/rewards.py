@@ -56,12 +56,9 @@ def read_completion(text: str) -> Completion:
     """
     outputs = [match.group(1).strip() for match in _OUTPUT.finditer(_THINK.sub(" ", text))]
     body = outputs[-1] if outputs else ""
-    return Completion(
-        tagged=bool(outputs) and _THINK.search(text) is not None,
-        clean=_CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4,
-        claims=_read_list(body),
-        stopped=stop_phrase(body),
-    )
+    tagged = bool(outputs) and _THINK.search(text) is not None
+    clean = _CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4
+    return Completion(tagged=tagged, clean=clean, claims=_read_list(body), stopped=stop_phrase(body))
 
 
 def _read_list(body: str) -> tuple[str, ...] | None:
@@ -86,12 +83,9 @@ def format_reward(completion: Completion, *, stop_counts: bool = False) -> float
         0.9
     """
     stopped = stop_counts and completion.stopped is not None
-    passed = {
-        "tagged": completion.tagged,
-        "clean": completion.clean,
-        "parsed": completion.claims is not None or stopped,
-        "good list": completion.has_good_list or stopped,
-    }
+    listed, good = completion.claims is not None, completion.has_good_list
+    passed = {"tagged": completion.tagged, "clean": completion.clean}
+    passed |= {"parsed": listed or stopped, "good list": good or stopped}
     return sum(weight for name, weight in FORMAT_WEIGHTS.items() if passed[name])
 
 
@@ -181,11 +175,9 @@ T = TypeVar("T")
 def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
     """The judge's answers, a mapping a claim, in the claims' order.
 
-    The answer is strict JSON: a list of objects (K.2), or `{"claims": [...]}` around it, as structured output wants. `id` is the
-    claim's place, from 1. Each object has `checks` and `rationales` with the five names.
-
-    Raises:
-        UnreadableError: it is something else, an answer is missing or not allowed, or a claim is missing or there twice.
+    The answer is strict JSON: a list of objects (K.2), or `{"claims": [...]}` around it, as structured output wants. `id` is
+    the claim's place, from 1. Each object has `checks` and `rationales` with the five names. Raises UnreadableError: it is
+    something else, an answer is missing or not allowed, or a claim is missing or there twice.
     """
     try:
         answer = strict_json(text)
@@ -196,11 +188,7 @@ def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
 
 
 def strict_json(text: str) -> object:
-    """Parses JSON, refusing duplicate keys.
-
-    Raises:
-        ValueError: it is no JSON, or a key is there twice.
-    """
+    """Parses JSON, refusing duplicate keys. Raises ValueError: it is no JSON, or a key is there twice."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         names = [name for name, _ in pairs]
@@ -216,8 +204,7 @@ def read_by_claim(
 ) -> tuple[T, ...]:
     """The answers of each entry of a judge's list, in the claims' order.
 
-    Raises:
-        ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.
+    Raises ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.
     """
     if not isinstance(entries, list):
         raise ValueError("it is not a list of objects")
@@ -258,8 +245,7 @@ def named_answers(
 ) -> Mapping[str, object]:
     """The answers by name in a judge's entry, which must have `rationales` with the same names.
 
-    Raises:
-        ValueError: one of the two is missing, or has other names.
+    Raises ValueError: one of the two is missing, or has other names.
     """
     for part in (field, "rationales"):
         value = entry.get(part)
@@ -286,22 +272,6 @@ def _claim_score(answers: Checks) -> float:
         return 0.0
     weights = {name: weight for name, weight in CHECK_WEIGHTS.items() if answers[name] is not CheckAnswer.NA}
     return sum(weight for name, weight in weights.items() if answers[name] is CheckAnswer.YES) / sum(weights.values())
-
-
-@dataclass(frozen=True)
-class Reward:
-    """The three terms of a completion's reward, each in [0, 1]. None: not scored, as when the judge is down; that is never 0."""
-
-    format: float
-    verifier: float | None
-    checklist: float | None
-
-    @property
-    def total(self) -> float | None:
-        """R, their plain sum, in [0, 3] (§3.3.3). None while a term is not scored."""
-        if self.verifier is None or self.checklist is None:
-            return None
-        return self.format + self.verifier + self.checklist
 
 
 def group_advantages(rewards: Sequence[float]) -> list[float]:

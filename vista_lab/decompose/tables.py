@@ -102,11 +102,8 @@ def units_of(run: RunMeasures) -> dict[UnitName, JudgedUnit]:
 
     Examples: a turn with gold for four sentences gives four units, one with a single label gives one.
     """
-    return {
-        (*name, place): unit
-        for name, line in run.gold.items()
-        for place, unit in enumerate(_units(line, run.reports.get(name)))
-    }
+    lines = [(name, _units(line, run.reports.get(name))) for name, line in run.gold.items()]
+    return {(*name, place): unit for name, units in lines for place, unit in enumerate(units)}
 
 
 def _units(line: GoldLine, report: TurnReport | None) -> Iterator[JudgedUnit]:
@@ -128,9 +125,7 @@ def outcomes_by_place(places: Sequence[PlaceGold], outcomes: Sequence[Outcome]) 
     by_place: list[list[Outcome]] = [[] for _ in places]
     for outcome in outcomes:
         span = outcome.claim.span
-        shared = [
-            0 if span is None else sum(_overlap(span, gold_span) for gold_span in place.spans) for place in places
-        ]
+        shared = [0 if span is None else sum(_overlap(span, gold) for gold in place.spans) for place in places]
         most = max(shared, default=0)
         for number, length in enumerate(shared):
             if length and (length == most or not isinstance(outcome, Finding)):
@@ -156,8 +151,7 @@ def setting_of(run: RunMeasures) -> Setting | None:
 def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The tables, and messages about requested ones that no run fills.
 
-    Raises:
-        InputError: runs on one data set cannot be compared: other evidence, other files, other gold, or one system twice.
+    Raises InputError: runs on one data set cannot be compared: other evidence, other files, other gold, or one system twice.
     """
     lines = lines_of(runs)
     makers = {1: [table_1, details, differences], 2: [table_2], 3: [table_3], 4: [table_4]}
@@ -226,18 +220,9 @@ def _printed_cells(cells: Sequence[Sequence[object]], settings: Sequence[str]) -
 
 def details(lines: Lines) -> Sheet:
     """Recall of both classes, size of claims, and cost of a turn."""
-    heads = headings(
-        ("decomposer and verifier", "setting"),
-        *(
-            "n",
-            "coverage",
-            ("recall", "SUPPORTED", "NOT SUPPORTED"),
-            "units without claims",
-            "claims",
-            "log2 atomicity",
-        ),
-        ("a turn", "calls", "tokens", "seconds"),
-    )
+    recall, spent = ("recall", "SUPPORTED", "NOT SUPPORTED"), ("a turn", "calls", "tokens", "seconds")
+    figures = ("n", "coverage", recall, "units without claims", "claims", "log2 atomicity", spent)
+    heads = headings(("decomposer and verifier", "setting"), *figures)
     body = [_details_row(name, setting) for name, by_setting in lines.items() for setting in by_setting.values()]
     note = (
         "log2 atomicity: people's facts (of BingCheck, its own claims) per claim; 0 is one fact a claim, higher is coarser. Of "
@@ -269,20 +254,14 @@ def differences(lines: Lines) -> Sheet:
 
 
 def _differences(setting: str, lines: Lines) -> Iterator[Row]:
-    pairs = [
-        (first, second)
-        for first, second in combinations([name for name, by_setting in lines.items() if setting in by_setting], 2)
-        if lines[first][setting].run.data_set == lines[second][setting].run.data_set
-    ]
+    known = [name for name, by_setting in lines.items() if setting in by_setting]
+    data = {name: lines[name][setting].run.data_set for name in known}
+    pairs = [(first, second) for first, second in combinations(known, 2) if data[first] == data[second]]
     tests = [discordant_units(*(lines[name][setting].units for name in pair)) for pair in pairs]
     for pair, test, corrected in zip(pairs, tests, holm([test.p for test in tests]), strict=True):
         counts = (f"{count:,}" for count in (test.n, test.first, test.second))
-        yield row(
-            setting,
-            *pair,
-            *counts,
-            *(f"{p:.4f} {stars(p)}".removesuffix(f" {NOT_SIGNIFICANT}") for p in (test.p, corrected)),
-        )
+        shown = (f"{p:.4f} {stars(p)}".removesuffix(f" {NOT_SIGNIFICANT}") for p in (test.p, corrected))
+        yield row(setting, *pair, *counts, *shown)
 
 
 def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitName, JudgedUnit]) -> Discordant:
@@ -300,9 +279,7 @@ def table_2(lines: Lines) -> Sheet:
     for setting in part("dad", "settings"):
         settings = [lines[name].get(setting) for name in lines]
         for place, metric in enumerate(METRICS):
-            values = [
-                None if scored is None else f"{percent(scored.values()[place])} (n = {scored.n})" for scored in settings
-            ]
+            values = [f"{percent(one.values()[place])} (n = {one.n})" if one else None for one in settings]
             if any(values):
                 paper = _printed_of_table_2(table["rows"][setting], setting, metric)
                 body.append(row(setting, metric, *values, *paper))
@@ -320,11 +297,9 @@ def table_3(lines: Lines) -> Sheet:
     """F1 and claims on two settings, by how the decomposer was trained."""
     table = part("dad", "table03")
     heads = [Heading(head, name) for name in table["settings"] for head in ("n", *METRICS[1:], "claims")]
-    body = [
-        row(name, *_table_3_cells(by_setting, table["settings"]))
-        for name, by_setting in lines.items()
-        if any(setting in by_setting for setting in table["settings"])
-    ]
+    settings = table["settings"]
+    fitting = {name: own for name, own in lines.items() if not own.keys().isdisjoint(settings)}
+    body = [row(name, *_table_3_cells(own, settings)) for name, own in fitting.items()]
     paper = []
     for name, cells in table["rows"].items():
         texts: list[str | None] = []
@@ -345,10 +320,8 @@ def _table_3_cells(by_setting: Mapping[str, Setting], settings: Sequence[str]) -
 
 def table_4(lines: Lines) -> Sheet:
     """The data sets as scored here and as the paper prints them."""
-    heads = (
-        *headings(("setting", "granularity"), "atomicity", "n", "SUPPORTED", "NOT SUPPORTED", "log2 facts"),
-        Heading("evidence", figures=False),
-    )
+    figures = ("atomicity", "n", "SUPPORTED", "NOT SUPPORTED", "log2 facts")
+    heads = (*headings(("setting", "granularity"), *figures), Heading("evidence", figures=False))
     sets = {setting.run.data_set: setting for by_setting in lines.values() for setting in by_setting.values()}
     table = part("dad", "table04")
     body = [row(name, *table["rows"][setting.name][:2], *_sizes(setting)) for name, setting in sorted(sets.items())]
@@ -389,9 +362,8 @@ def _empty(lines: Lines) -> Iterator[str]:
 
 
 def _evidence(lines: Lines) -> list[str]:
-    sources = {
-        setting.run.data_set: _source(setting.run) for by_setting in lines.values() for setting in by_setting.values()
-    }
+    runs = [setting.run for by_setting in lines.values() for setting in by_setting.values()]
+    sources = {run.data_set: _source(run) for run in runs}
     return [f"Evidence of {name}: {source}." for name, source in sources.items()]
 
 

@@ -60,9 +60,7 @@ class JudgedUnit:
     @cached_property
     def claims(self) -> tuple[Outcome, ...]:
         """Outcomes of claims that evidence can support, and those that were not judged."""
-        return tuple(
-            outcome for outcome in self.outcomes if not isinstance(outcome, Finding) or outcome.label in VERIFIABLE
-        )
+        return tuple(one for one in self.outcomes if not isinstance(one, Finding) or one.label in VERIFIABLE)
 
     @property
     def is_empty(self) -> bool:
@@ -102,10 +100,8 @@ class UnitFigures:
     def pairs(self) -> Sequence[tuple[bool, bool | None]]:
         """Gold and prediction of each unit, True for NOT SUPPORTED."""
         predictions = [unit.predicted(empty=self.empty) for unit in self.units]
-        return [
-            (not unit.supported, None if prediction is None else not prediction)
-            for unit, prediction in zip(self.units, predictions, strict=True)
-        ]
+        both = zip((unit.supported for unit in self.units), predictions, strict=True)
+        return [(not supported, None if found is None else not found) for supported, found in both]
 
     @cached_property
     def detection(self) -> Detection:

@@ -20,6 +20,6 @@ ADDS = Additions(
             PAPERS,
         ),
     ),
-    data_sets=("vista_lab.dialogues.questions:data_sets",),
+    data_sets="vista_lab.dialogues",
     forms="vista_lab.dialogues",
 )

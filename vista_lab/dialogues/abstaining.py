@@ -57,6 +57,5 @@ def is_abstention(answer: AnswerLine, texts: Sequence[str]) -> bool:
         return True
     if statements_of(answer, texts):
         return False
-    return bool(texts) or any(
-        refuses(answer.said[sentence.start : sentence.end]) for sentence in sentence_spans(answer.said)
-    )
+    said = answer.said
+    return bool(texts) or any(refuses(said[span.start : span.end]) for span in sentence_spans(said))

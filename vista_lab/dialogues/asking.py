@@ -26,31 +26,8 @@ from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Document, Passage, TurnReport
-from vista_lab.dialogues.prompting import (
-    concatenate,
-    cut,
-    refine_request,
-    refining_history,
-    review_request,
-    simple,
-    talk_of,
-    with_context,
-    with_passages,
-)
+from vista_lab.dialogues import prompting, records
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet, unrelated
-from vista_lab.dialogues.records import (
-    ANSWER_LINES,
-    ANSWERS,
-    CUT_OFF,
-    JUDGEMENTS,
-    NOISE,
-    STATEMENTS,
-    AnswerLine,
-    DialogueManifest,
-    last_answer,
-    latest,
-    read_dialogues,
-)
 from vista_lab.dialogues.retrieving import PassageFinder, documents_of
 from vista_lab.dialogues.settings import ORACLE, DialogueSetting
 from vista_lab.dialogues.tokens import WORDS, TokenCounter, token_counter
@@ -60,7 +37,7 @@ from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
 """The guards' reports, for replay and the dashboard."""
-FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE})
+FILES = MANIFEST, records.ANSWERS, records.STATEMENTS, records.JUDGEMENTS, REPORTS, records.NOISE
 """Files of a run of dialogues."""
 UNREACHED = "no answer"
 """The failure of a turn that no endpoint answered, before its error."""
@@ -254,9 +231,9 @@ class Dialogues:
     cut: str = "drop"
     counter: TokenCounter = field(default_factory=lambda: token_counter(WORDS))
 
-    def manifest(self, guarded_by: str = "") -> DialogueManifest:
+    def manifest(self, guarded_by: str = "") -> records.DialogueManifest:
         """The manifest of the run."""
-        return DialogueManifest(
+        return records.DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
             questions_sha256=self.questions.sha256,
@@ -285,13 +262,13 @@ class Dialogues:
 
     def jobs(self) -> list[DialogueJob]:
         """The dialogues to hold."""
-        return [
-            DialogueJob(assistant, setting, item)
-            for assistant in self.assistants
+        every = (
+            (one, setting, item)
+            for one in self.assistants
             for setting in self.settings
             for item in self.questions.items
-            if self._holds(assistant.name, setting, item)
-        ]
+        )
+        return [DialogueJob(*job) for job in every if self._holds(job[0].name, *job[1:])]
 
     def _holds(self, model: str, setting: DialogueSetting, item: QuestionItem) -> bool:
         if setting.rag and not self.corpus and not documents_of(item):
@@ -366,19 +343,12 @@ async def ask(
     guards = {name: Guard.from_settings(policy=name, store="memory") for name in sorted(policies)}
     judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
-    with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
+    with closing(LineFile.open(out / records.ANSWERS, records.ANSWER_LINES, manifest)) as lines:
         room = _Room(dialogues, lines, guards, finder or PassageFinder(OnnxEmbedder()), out / REPORTS)
-
-        async def hold(job: DialogueJob) -> None:
-            try:
-                await room.hold(job)
-            finally:
-                told(1)
-
-        unfinished = [job for job in jobs if not _is_whole(lines, job)]
+        unfinished = [job for job in jobs if records.last_answer(_latest_lines(lines, job)) is None]
         told(len(jobs) - len(unfinished))
         try:
-            work = await work_through(unfinished, hold, at_once=at_once, stop=stop, noun="dialogues")
+            work = await work_through(unfinished, room.hold, at_once=at_once, stop=stop, noun="dialogues", told=told)
         finally:
             for guard in guards.values():
                 await guard.aclose()
@@ -400,43 +370,31 @@ def check(dialogues: Dialogues) -> None:
             )
         keeping = [one.name for one in dialogues.assistants if getattr(one, "keeps_history", False)]
         if keeping and any((setting.others, setting.budget, setting.concat, setting.mitigate)):
-            raise ConfigError(
-                f"setting {setting.name!r} changes the history that is shown, and {keeping[0]} keeps its own; give a function "
-                "that takes messages"
-            )
+            why = f"changes the history that is shown, and {keeping[0]} keeps its own"
+            raise ConfigError(f"setting {setting.name!r} {why}; give a function that takes messages")
         if setting.guard in (None, "monitor"):
             continue
         if dialogues.references == ORACLE:
-            raise ConfigError(
-                f"setting {setting.name!r} would hold answers against the reference answers, with which a guard can only win; "
-                "take guard=monitor, or other --references"
-            )
+            why = "would hold answers against the reference answers, with which a guard can only win"
+            raise ConfigError(f"setting {setting.name!r} {why}; take guard=monitor, or other --references")
         if bare and not setting.rag:
             raise ConfigError(
                 f"setting {setting.name!r} guards answers, but item {bare[0]} has no documents to hold them against "
                 f"({len(bare)} items have none); give documents in the set, or take guard=monitor"
             )
         if setting.rag in ("base", "last") and setting.history == "multi" and setting.guard_at != "final":
-            raise ConfigError(
-                f"setting {setting.name!r} guards turns at which nothing is retrieved; take guard={setting.guard}@final, "
-                "rag=rounds, or guard=monitor"
-            )
+            how = f"take guard={setting.guard}@final, rag=rounds, or guard=monitor"
+            raise ConfigError(f"setting {setting.name!r} guards turns at which nothing is retrieved; {how}")
 
 
-def _latest_lines(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
-    return latest(lines.of_group("\n".join(job.key)))
-
-
-def _is_whole(lines: LineFile[AnswerLine], job: DialogueJob) -> bool:
-    return last_answer(_latest_lines(lines, job)) is not None
+def _latest_lines(lines: LineFile[records.AnswerLine], job: DialogueJob) -> dict[int, records.AnswerLine]:
+    return records.latest(lines.of_group("\n".join(job.key)))
 
 
 @dataclass(frozen=True)
 class _Room:
-    """Holds dialogues, with shared files and guards."""
-
     dialogues: Dialogues
-    lines: LineFile[AnswerLine]
+    lines: LineFile[records.AnswerLine]
     guards: Mapping[str, Guard]
     retriever: PassageFinder
     reports: Path
@@ -468,7 +426,7 @@ class _Room:
             evidence += [Document(id=_passage_name(passage), text=passage.text) for passage in prompt.passages]
             line = known.get(turn)
             if line is None or line.answer is None:
-                base = AnswerLine(
+                base = records.AnswerLine(
                     model=job.assistant.name,
                     setting=setting.name,
                     sample=job.item.id,
@@ -497,28 +455,28 @@ class _Room:
         *history, question = messages
         passages: Sequence[Passage] = ()
         if setting.retrieves(last=last):
-            query = question.content if setting.rag in ("base", "rounds") else talk_of(messages)
+            query = question.content if setting.rag in ("base", "rounds") else prompting.talk_of(messages)
             passages = await self.retriever.find(job.item, query)
-        prompt = with_passages(question.content, [passage.text for passage in passages])
+        prompt = prompting.with_passages(question.content, [passage.text for passage in passages])
         shown = [*history, Message("user", prompt)]
         if last and setting.budget is not None:
-            shown = cut(shown, setting.budget, self.dialogues.counter.count)
+            shown = prompting.cut(shown, setting.budget, self.dialogues.counter.count)
             texts = [message.content for message in shown[:-1] if message.role != "system"]
             left = len(texts), sum(map(self.dialogues.counter.count, texts))
         if last and setting.concat:
-            shown = concatenate(shown)
+            shown = prompting.concatenate(shown)
         if last and setting.mitigate == "simple":
-            shown = simple(shown)
+            shown = prompting.simple(shown)
         return _Prompt(shown, prompt if setting.rag == "last@code" else question.content, passages, left)
 
     async def _answer(
         self,
         job: DialogueJob,
-        base: AnswerLine,
+        base: records.AnswerLine,
         messages: Sequence[Message],
         guard: Guard | None,
         evidence: Sequence[Document],
-    ) -> AnswerLine:
+    ) -> records.AnswerLine:
         started = time.monotonic()
         how = job.setting.mitigate if base.is_last else None
         if guard is None:
@@ -550,32 +508,31 @@ class _Room:
         with self.reports.open("a", encoding="utf-8") as file:
             file.write(reports[-1].model_dump_json() + "\n")
         first = str(drafts[0]["answer"])
-        return {
-            **drafts[-1],
-            "answer": str(answer),
-            "action": reports[-1].decision.action.value,
-            "withheld": None if answer == first else first,
-            "drafts": len(drafts),
+        report, withheld = reports[-1], None if answer == first else first
+        calls = {
             "calls": sum(draft["calls"] for draft in drafts),
-            "guard_calls": reports[-1].usage.calls,
+            "guard_calls": report.usage.calls,
+            "drafts": len(drafts),
         }
+        own = {"answer": str(answer), "action": report.decision.action.value, "withheld": withheld}
+        return {**drafts[-1], **own, **calls}
 
     async def _respond(self, job: DialogueJob, messages: Sequence[Message], how: str | None) -> AssistantReply:
         """The assistant's answer, with the requests of a mitigation before and after it."""
         if how in ("summarize", "select"):
-            context = await self._ask(job, refining_history(messages, how))
+            context = await self._ask(job, prompting.refining_history(messages, how))
             if context.failure is not None:
                 return context
-            answer = await self._ask(job, with_context(messages, without_thoughts(context.text)[0]))
+            answer = await self._ask(job, prompting.with_context(messages, without_thoughts(context.text)[0]))
             return replace(answer, calls=answer.calls + context.calls)
         answer = await self._ask(job, messages)
         if how != "self-refine" or answer.failure is not None:
             return answer
         first = without_thoughts(answer.text)[0]
-        review = await self._ask(job, review_request(messages, first))
+        review = await self._ask(job, prompting.review_request(messages, first))
         if review.failure is not None:
             return review
-        again = await self._ask(job, refine_request(messages, first, without_thoughts(review.text)[0]))
+        again = await self._ask(job, prompting.refine_request(messages, first, without_thoughts(review.text)[0]))
         return replace(again, calls=answer.calls + review.calls + again.calls)
 
     async def _ask(self, job: DialogueJob, messages: Sequence[Message]) -> AssistantReply:
@@ -586,7 +543,7 @@ class _Room:
         except JudgeError as exc:
             return AssistantReply("", failure=f"{UNREACHED}: {exc}")
         dropped = reply.finish == "length" and self.dialogues.cut == "drop"
-        return replace(reply, failure=CUT_OFF) if dropped else reply
+        return replace(reply, failure=records.CUT_OFF) if dropped else reply
 
 
 class _Prompt(NamedTuple):
@@ -606,7 +563,6 @@ def _passage_name(passage: Passage) -> str:
 
 
 def _line_fields(reply: AssistantReply) -> dict[str, Any]:
-    """Fields of a line for a reply."""
     text, thoughts = without_thoughts(reply.text)
     thoughts = "\n".join(filter(None, (reply.reasoning, thoughts)))
     fields = {"finish": reply.finish, "thoughts": thoughts, "failure": reply.failure, "calls": reply.calls}
@@ -619,11 +575,9 @@ class _Unanswered(Exception):
 
 def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> DialogueCounts:
     held = DialogueCounts(len(jobs), work=work)
-    dialogues = read_dialogues(out)
+    dialogues = records.read_dialogues(out)
     for turns in (dialogues.get(job.key, {}) for job in jobs):
         held.answered += sum(line.answer is not None for line in turns.values())
-        held.whole += last_answer(turns) is not None
-        held.reasons.update(
-            (line.failure or "").partition(":")[0] for line in turns.values() if line.failure is not None
-        )
+        held.whole += records.last_answer(turns) is not None
+        held.reasons.update(one.failure.partition(":")[0] for one in turns.values() if one.failure is not None)
     return held

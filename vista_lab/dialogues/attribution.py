@@ -151,10 +151,8 @@ def render(tokenizer: Any, messages: Sequence[Message], answer: str) -> Rendered
 
     The whole dialogue is written at once, answer included, since templates write a turn differently at the end than within
     (empty thoughts), and move the system prompt. What stands between the parts is learnt from the same dialogue with marks in
-    place of the texts. The question begins with the template's words that open its turn.
-
-    Raises:
-        InputError: the template refuses the dialogue, leaves a message out, moves one behind the question, or changes its text.
+    place of the texts. The question begins with the template's words that open its turn. Raises InputError: the template
+    refuses the dialogue, leaves a message out, moves one behind the question, or changes its text.
     """
     chat = [*messages, Message("assistant", answer)]
     marks = [f"vistaguard{number:04}mark" for number in range(len(chat))]
@@ -162,9 +160,8 @@ def render(tokenizer: Any, messages: Sequence[Message], answer: str) -> Rendered
     places = [_place(marked, mark, one.role) for one, mark in zip(chat, marks, strict=True)]
     spoken = [number for number, one in enumerate(chat) if one.role != "system"]
     question, before = len(chat) - 2, [number for number in spoken if number < len(chat) - 2]
-    if [places[number] for number in spoken] != sorted(places[number] for number in spoken) or max(places) != places[
-        -1
-    ]:
+    order = [places[number] for number in spoken]
+    if order != sorted(order) or max(places) != places[-1]:
         raise InputError("the chat template moves a message behind the one that follows it: its parts cannot be found")
     text = _as_text(tokenizer, chat)
     starts, ends = _align(marked, marks, places, text, [one.content for one in chat])
@@ -227,10 +224,9 @@ def dialogue_tokens(
             f"{type(tokenizer).__name__} gives no offsets; take a model with a fast tokenizer (tokenizer.json)"
         ) from exc
     offsets = [(int(start), int(end)) for start, end in encoded["offset_mapping"]]
-    context, first = (
-        next((place for place, (_, end) in enumerate(offsets) if end > boundary), len(offsets))
-        for boundary in (shown.question, shown.answer)
-    )
+    boundaries = (shown.question, shown.answer)
+    after = ((place for place, (_, end) in enumerate(offsets) if end > boundary) for boundary in boundaries)
+    context, first = (next(places, len(offsets)) for places in after)
     ids = [int(token_id) for token_id in encoded["input_ids"]]
     starts = [*(start for start, _ in offsets), len(shown.text)]
     texts = [shown.text[start:end] for start, end in pairwise(starts)]

@@ -221,8 +221,7 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
 def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.CODE) -> DeliveryFigures:
     """The figures of a cohort. Missing answers (refused, failed) are not in `answers`: count them separately.
 
-    Raises:
-        InputError: no answer is judged whole, or one cannot be held against facts.
+    Raises InputError: no answer is judged whole, or one cannot be held against facts.
     """
     judged = [answer for answer in answers if answer.judged]
     if not judged:
@@ -257,7 +256,6 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _counts(pairs: Sequence[PairFinding], reading: PairReading) -> tuple[int, int]:
-    """Numbers of entailed and of contradicted pairs."""
     counted = [pair for pair in pairs if reading is PairReading.CODE or not pair.in_conflict]
     return sum(bool(pair.entails) for pair in counted), sum(bool(pair.contradicts) for pair in counted)
 
@@ -300,10 +298,8 @@ def _bounds(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[tupl
 
 def _with_verdicts(answer: JudgedAnswer, entails: bool, contradicts: bool) -> JudgedAnswer:
     def decide(pair: PairFinding) -> PairFinding:
-        return PairFinding(
-            entails if pair.entails is None else pair.entails,
-            contradicts if pair.contradicts is None else pair.contradicts,
-        )
+        entailed = entails if pair.entails is None else pair.entails
+        return PairFinding(entailed, contradicts if pair.contradicts is None else pair.contradicts)
 
     return replace(answer, facts=tuple(map(decide, answer.facts)), statements=tuple(map(decide, answer.statements)))
 

@@ -24,19 +24,15 @@ def read_history(folder: Path, model: str | None = None) -> dict[str, Past]:
     manifest = read_dialogue_manifest(folder)
     models = [model] if model else list(manifest.models)
     if "multi" not in manifest.settings or len(models) != 1 or models[0] not in manifest.models:
-        raise InputError(
-            f"{folder} asked {', '.join(manifest.models)} in {', '.join(manifest.settings)}; a history needs the setting "
-            "multi and one model: swap=RUN, or swap=RUN:MODEL"
-        )
+        asked = f"{', '.join(manifest.models)} in {', '.join(manifest.settings)}"
+        how = "a history needs the setting multi and one model: swap=RUN, or swap=RUN:MODEL"
+        raise InputError(f"{folder} asked {asked}; {how}")
     turns: dict[str, dict[int, tuple[str, str]]] = {}
     for line in read_answers(folder):
         if (line.model, line.setting) == (models[0], "multi") and line.answer is not None:
             turns.setdefault(line.sample, {})[line.turn] = line.question, line.answer
-    histories: dict[str, Past] = {
-        name: tuple(own[turn] for turn in sorted(own))
-        for name, own in turns.items()
-        if sorted(own) == list(range(len(own)))
-    }
+    whole = {name: own for name, own in turns.items() if sorted(own) == list(range(len(own)))}
+    histories: dict[str, Past] = {name: tuple(own[turn] for turn in sorted(own)) for name, own in whole.items()}
     if not histories:
         raise InputError(f"{folder} has no answers in the setting multi")
     return histories

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,32 +22,16 @@ from pydantic import TypeAdapter
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.stored import AnswerShelf
-from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.judges.model.prompt_files import fill
-from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model import ChatModel, ChatRequest
 from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
 from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
+from vista_lab.dialogues import records
 from vista_lab.dialogues.abstaining import statements_of
 from vista_lab.dialogues.asking import without_thoughts
 from vista_lab.dialogues.questions import QuestionItem
-from vista_lab.dialogues.records import (
-    JUDGEMENT_LINES,
-    JUDGEMENTS,
-    STATEMENTS,
-    STATEMENTS_LINES,
-    AnswerLine,
-    Direction,
-    JudgementLine,
-    PairSample,
-    StatementsLine,
-    group_of,
-    last_answer,
-    read_dialogue_manifest,
-    read_dialogues,
-    read_lines,
-)
+from vista_lab.runs.asking import messages_of, prompt_file, tagged
 from vista_lab.runs.workers import WorkDone, work_through
 
 WINDOW = 120
@@ -70,7 +53,7 @@ class PairVerdict(NamedTuple):
     contradicts: bool | None
     support: float | None = None
     failure: str | None = None
-    samples: tuple[PairSample, ...] = ()
+    samples: tuple[records.PairSample, ...] = ()
 
 
 class PairJudge(Protocol):
@@ -148,12 +131,8 @@ class ModelPairs:
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
         self._model = model
-        shipped = files("vista_lab.dialogues") / "texts" / "prompts"
-        self._files = {}
-        for question in ("entails", "contradicts"):
-            own = None if prompts is None else prompts / f"{question}.txt"
-            path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
-            self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
+        shipped = Path(__file__).parent / "texts" / "prompts"
+        self._files = {one: prompt_file(shipped / f"{one}.txt", SLOTS, prompts) for one in ("entails", "contradicts")}
         known = (*self._files, "statements")
         if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in known):
             raise ConfigError(f"--prompts {prompts} has neither entails.txt, contradicts.txt nor statements.txt")
@@ -167,7 +146,7 @@ class ModelPairs:
         return [await self._pair(premise, claim) for claim in claims]
 
     async def _pair(self, premise: str, claim: str) -> PairVerdict:
-        samples: list[PairSample] = []
+        samples: list[records.PairSample] = []
         try:
             entails = await self._ask("entails", premise, claim, samples)
             contradicts = await self._ask("contradicts", premise, claim, samples)
@@ -177,18 +156,16 @@ class ModelPairs:
         failure = f"no majority: {', '.join(undecided)}" if undecided else None
         return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
 
-    async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
+    async def _ask(self, question: str, premise: str, claim: str, samples: list[records.PairSample]) -> bool | None:
         """One greedy answer; if it is unreadable, the majority of more samples. None: a tie, or all are unreadable."""
-        file = self._files[question]
-        slots = {"premise": _tag("premise", premise), "claim": _tag("claim", claim)}
-        system, prompt = fill(file.system, {}), fill(file.input, slots)
-        messages = (Message("system", system), Message("user", prompt)) if system else (Message("user", prompt),)
+        slots = {"premise": tagged("premise", premise), "claim": tagged("claim", claim)}
+        messages = messages_of(self._files[question], slots)
         votes: list[bool] = []
         for sample in range(SAMPLES):
             sampling = {} if sample == 0 else SAMPLING
             reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
             value = read_verdict(reply.text) if reply.finish == "stop" else None
-            samples.append(PairSample(question, reply.text, value))
+            samples.append(records.PairSample(question, reply.text, value))
             if value is not None and sample == 0:
                 return value
             votes += [] if value is None else [value]
@@ -218,11 +195,8 @@ class JudgePairs:
         to_check = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
         checks = await self._judge.verify(to_check, evidence)
         refused = [check for check in checks if isinstance(check, Check) and not check.supported]
-        findings = (
-            {finding.claim.id: finding for finding in await self._judge.categorize(refused, evidence)}
-            if refused
-            else {}
-        )
+        found = await self._judge.categorize(refused, evidence) if refused else ()
+        findings = {finding.claim.id: finding for finding in found}
         return [self._verdict(check, findings.get(check.claim.id)) for check in checks]
 
     def _verdict(self, check: Check | Unchecked, finding: Finding | Unchecked | None) -> PairVerdict:
@@ -282,10 +256,6 @@ def majority(votes: Sequence[bool]) -> bool | None:
     return None if 2 * yes == len(votes) else 2 * yes > len(votes)
 
 
-def _tag(tag: str, text: str) -> str:
-    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
-
-
 @dataclass
 class JudgedDialogues:
     """A run's counts. `pairs` have a line, also from earlier calls; `unjudged` of them are open, for the `reasons`."""
@@ -319,42 +289,33 @@ async def judge_dialogues(
         raise InputError(
             f"{folder} has an answer to {missing[0]}, which the question set lacks; give the run's own set"
         )
-    manifest = read_dialogue_manifest(folder)
+    manifest = records.read_dialogue_manifest(folder)
     with (
-        closing(LineFile.open(folder / STATEMENTS, STATEMENTS_LINES, manifest)) as statements,
-        closing(LineFile.open(folder / JUDGEMENTS, JUDGEMENT_LINES, manifest)) as judgements,
+        closing(LineFile.open(folder / records.STATEMENTS, records.STATEMENTS_LINES, manifest)) as statements,
+        closing(LineFile.open(folder / records.JUDGEMENTS, records.JUDGEMENT_LINES, manifest)) as judgements,
     ):
         room = _Room(known, decomposer, judge, statements, judgements)
-
-        async def work_on(answer: AnswerLine) -> None:
-            try:
-                await room.judge_answer(answer)
-            finally:
-                told(1)
-
-        work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
-    return _count(folder, answers, known, decomposer.info.name, judge.name, work)
+        work = await work_through(answers, room.judge_answer, at_once=at_once, stop=stop, noun="answers", told=told)
+    return _count(folder, answers, room, work)
 
 
-def scored_answers(folder: Path) -> Iterator[AnswerLine]:
+def scored_answers(folder: Path) -> Iterator[records.AnswerLine]:
     """The last answer of each dialogue that has one.
 
     Raises InputError if the run has no answers; ConfigError if a line is malformed; names it.
     """
-    yield from filter(None, map(last_answer, read_dialogues(folder).values()))
+    yield from filter(None, map(records.last_answer, records.read_dialogues(folder).values()))
 
 
 @dataclass(frozen=True)
 class _Room:
-    """Judges answers, with shared judges and files."""
-
     items: dict[str, QuestionItem]
     decomposer: Decomposer
     judge: PairJudge
-    statements: LineFile[StatementsLine]
-    judgements: LineFile[JudgementLine]
+    statements: LineFile[records.StatementsLine]
+    judgements: LineFile[records.JudgementLine]
 
-    async def judge_answer(self, answer: AnswerLine) -> None:
+    async def judge_answer(self, answer: records.AnswerLine) -> None:
         """Does the remaining decomposing and judging of an answer."""
         item = self.items[answer.sample]
         statements_line = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
@@ -371,32 +332,25 @@ class _Room:
 
     async def _judge_direction(
         self,
-        direction: Direction,
+        direction: records.Direction,
         claims: Mapping[int, str],
         premise: str,
-        answer: AnswerLine,
-        done: set[tuple[Direction, int]],
-        attempts: Counter[tuple[Direction, int]],
+        answer: records.AnswerLine,
+        done: set[tuple[records.Direction, int]],
+        attempts: Counter[tuple[records.Direction, int]],
     ) -> None:
         left = [index for index in claims if (direction, index) not in done]
         if not left:
             return
         for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
-            self.judgements.append(
-                JudgementLine(
-                    **answer.name._asdict(),
-                    attempt=attempts[direction, index],
-                    decomposer=self.decomposer.info.name if direction == "statement" else "",
-                    judge=self.judge.name,
-                    direction=direction,
-                    index=index,
-                    **verdict._asdict(),
-                )
-            )
+            own = self.decomposer.info.name if direction == "statement" else ""
+            place = {"attempt": attempts[direction, index], "direction": direction, "index": index, "decomposer": own}
+            named = {**answer.name._asdict(), **place, "judge": self.judge.name}
+            self.judgements.append(records.JudgementLine(**named, **verdict._asdict()))
 
-    async def _decompose(self, answer: AnswerLine) -> StatementsLine:
+    async def _decompose(self, answer: records.AnswerLine) -> records.StatementsLine:
         tries, name = len(self._tries(answer)), self.decomposer.info.name
-        base = StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
+        base = records.StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
         if not answer.said:
             return base  # all of it is the guard's message
         turn = Turn(role=Role.ASSISTANT, text=answer.said)
@@ -408,41 +362,25 @@ class _Room:
             return base.model_copy(update={"failure": str(exc)})
         return base.model_copy(update={"statements": tuple(claim.text for claim in claims)})
 
-    def _tries(self, answer: AnswerLine) -> list[StatementsLine]:
+    def _tries(self, answer: records.AnswerLine) -> list[records.StatementsLine]:
         name = self.decomposer.info.name
-        return [line for line in self.statements.of_group(group_of(answer)) if line.decomposer == name]
+        return [line for line in self.statements.of_group(records.group_of(answer)) if line.decomposer == name]
 
-    def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
-        own = self.judgements.of_group(group_of(answer))
+    def _judged(self, answer: records.AnswerLine) -> list[records.JudgementLine]:
+        own = self.judgements.of_group(records.group_of(answer))
         names = {"", self.decomposer.info.name}
         return [line for line in own if line.judge == self.judge.name and line.decomposer in names]
 
 
-def _count(
-    folder: Path,
-    answers: Sequence[AnswerLine],
-    items: Mapping[str, QuestionItem],
-    decomposer: str,
-    judge: str,
-    work: WorkDone,
-) -> JudgedDialogues:
-    counts = JudgedDialogues(len(answers), work=work)
-    last = {
-        (line.name, line.direction, line.index): line
-        for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
-        if line.judge == judge and line.decomposer in ("", decomposer)
-    }
-    counts.pairs = len(last)
-    for line in last.values():
-        if line.entails is None or line.contradicts is None:
-            counts.unjudged += 1
-            counts.reasons[(line.failure or "").partition(":")[0]] += 1
-    decomposed = {
-        line.name
-        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
-        if line.decomposer == decomposer and line.failure is None
-    }
-    silent = sum(bool(items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
-    if silent:
-        counts.reasons["no statements"] += silent
-    return counts
+def _count(folder: Path, answers: Sequence[records.AnswerLine], room: _Room, work: WorkDone) -> JudgedDialogues:
+    decomposer = room.decomposer.info.name
+    judgements = records.read_lines(folder / records.JUDGEMENTS, records.JUDGEMENT_LINES)
+    own = (line for line in judgements if line.judge == room.judge.name and line.decomposer in ("", decomposer))
+    last = {(line.name, line.direction, line.index): line for line in own}
+    unjudged = [line for line in last.values() if line.entails is None or line.contradicts is None]
+    reasons = Counter((line.failure or "").partition(":")[0] for line in unjudged)
+    lists = records.read_lines(folder / records.STATEMENTS, records.STATEMENTS_LINES)
+    decomposed = {line.name for line in lists if line.decomposer == decomposer and line.failure is None}
+    silent = sum(bool(room.items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
+    reasons += Counter({"no statements": silent})
+    return JudgedDialogues(len(answers), len(last), len(unjudged), reasons, work)

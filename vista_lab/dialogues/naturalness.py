@@ -52,11 +52,7 @@ class Naturalness:
 
 
 def draw_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
-    """Samples complete dialogues of a run in the setting `multi`, as text.
-
-    Raises:
-        InputError: the run has none.
-    """
+    """Samples complete dialogues of a run in the setting `multi`, as text. Raises InputError: the run has none."""
     whole = []
     for (_, setting, _), turns in read_dialogues(folder).items():
         if setting == "multi" and last_answer(turns) is not None:
@@ -79,7 +75,7 @@ async def rate(dialogues: Sequence[str], model: ChatModel) -> Naturalness:
     failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
     if not ratings:
         raise InputError(
-            f"{model.name} rated none of {len(dialogues)} dialogues: {failures[0] if failures else 'none given'}"
+            f"{model.name} rated none of {len(dialogues)} dialogues: {failures[0] if failures else 'none'}"
         )
     means = {rubric: fmean(rating[rubric] for rating in ratings) for rubric in RUBRICS}
     natural = Share.of(fmean(rating.values()) >= NATURAL for rating in ratings)
@@ -96,7 +92,6 @@ async def _rate_dialogue(talk: str, model: ChatModel) -> dict[str, float] | str:
 
 
 def _ratings(text: str) -> dict[str, float]:
-    """The last whole set of ratings in an answer."""
     for piece in reversed(read(text).pieces):
         value = piece.value
         if isinstance(value, dict) and all(_is_rating(value.get(rubric)) for rubric in RUBRICS):

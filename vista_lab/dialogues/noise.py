@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.reading.passages import sentence_spans
@@ -25,6 +25,7 @@ from vista_lab.dialogues.judging import PairJudge
 from vista_lab.dialogues.questions import QuestionItem, unrelated
 from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.settings import NOISES
+from vista_lab.files import reading
 
 MASTERED = 0.6
 """S_f from which an item counts as known (§4.3)."""
@@ -143,18 +144,9 @@ async def wrong_answers(
         if not wrong or not changed:
             continue
         verdicts = await judge.judge(right, changed)
-        answers.append(
-            WrongAnswer(
-                id=f"{name} {own.model}",
-                model=own.model,
-                item=name,
-                premise=right,
-                claim=" ".join(changed),
-                answer=wrong,
-                confirmed=any(verdict.contradicts and not verdict.entails for verdict in verdicts),
-                by=judge.name,
-            )
-        )
+        wrongs = {"claim": " ".join(changed), "answer": wrong, "premise": right, "item": name, "model": own.model}
+        confirmed = any(verdict.contradicts and not verdict.entails for verdict in verdicts)
+        answers.append(WrongAnswer(id=f"{name} {own.model}", confirmed=confirmed, by=judge.name, **wrongs))
     return answers
 
 
@@ -168,7 +160,6 @@ def _falsify(answer: str, seed: int) -> str | None:
 
 
 def _changed_sentences(wrong: str, right: str) -> list[str]:
-    """Sentences of `wrong` that `right` lacks."""
     originals = {right[span.start : span.end] for span in sentence_spans(right)}
     return [text for span in sentence_spans(wrong) if (text := wrong[span.start : span.end]) not in originals]
 
@@ -176,26 +167,22 @@ def _changed_sentences(wrong: str, right: str) -> list[str]:
 def read_wrong(path: Path) -> Given:
     """Wrong answers: JSON lines of `id`, an item's, `answer` and, of one of several models, `model`; or a `noise.jsonl`.
 
-    Raises:
-        InputError: the file cannot be read, or a line lacks one of them; names it.
+    Raises InputError: the file cannot be read, or a line lacks one of them; names it.
     """
     answers: dict[tuple[str, str], str] = {}
-    try:
+    with reading(path, "; give JSON lines of id and answer"):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if not line.strip():
-                continue
-            row = json.loads(line)
-            fields = (
-                [row.get("model", ""), row.get("item", row.get("id")), row.get("answer")]
-                if isinstance(row, dict)
-                else []
-            )
-            if not fields or not all(isinstance(value, str) for value in fields):
-                raise InputError(f"{path}, line {number} lacks id or answer; give wrong answers as {{id, answer}}")
-            model, item, answer = fields
-            answers[model, item] = answer
-    except (OSError, ValueError) as exc:
-        raise InputError(f"{path} cannot be read: {exc}; give JSON lines of id and answer") from exc
+            match json.loads(line.strip() or "null"):
+                case None:
+                    continue
+                case {"item": str(item), "answer": str(answer), **more} | {
+                    "id": str(item),
+                    "answer": str(answer),
+                    **more,
+                }:
+                    answers[str(more.get("model", "")), item] = answer
+                case _:
+                    raise InputError(f"{path}, line {number} lacks id or answer; give wrong answers as {{id, answer}}")
     return answers
 
 
@@ -208,25 +195,14 @@ def apply_reviews(errors: Sequence[WrongAnswer], contradicted: Mapping[str, bool
 
 
 def read_noise(text: str, where: Path) -> list[WrongAnswer]:
-    """The lines of a run's `noise.jsonl`.
-
-    Raises:
-        ConfigError: a line is invalid.
-    """
-    try:
+    """The lines of a run's `noise.jsonl`. Raises ConfigError: a line is invalid."""
+    with reading(where, "; choose another --out", ConfigError):
         return [WrongAnswer.model_validate_json(line) for line in text.splitlines()]
-    except ValidationError as exc:
-        raise ConfigError(
-            f"{where} is no file of wrong answers: {exc.errors()[0]['msg']}; choose another --out"
-        ) from exc
 
 
 def fingerprint(errors: Sequence[WrongAnswer], baseline: Mapping[str, Mapping[str, Past]]) -> str:
     """SHA-256 of the noise's inputs: the wrong answers, and each model's history."""
-    parts = [
-        [one.model_dump() for one in errors],
-        {model: dict(sorted(own.items())) for model, own in baseline.items()},
-    ]
+    parts = [[one.model_dump() for one in errors], {name: dict(sorted(own.items())) for name, own in baseline.items()}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -36,9 +36,7 @@ def talk_of(messages: Sequence[Message]) -> str:
         >>> talk_of([Message("user", "Open?"), Message("assistant", "Yes.")])
         'User: Open?\\n\\nAssistant: Yes.'
     """
-    return "\n\n".join(
-        f"{message.role.capitalize()}: {message.content}" for message in messages if message.role != "system"
-    )
+    return "\n\n".join(f"{one.role.capitalize()}: {one.content}" for one in messages if one.role != "system")
 
 
 def concatenate(messages: Sequence[Message]) -> list[Message]:

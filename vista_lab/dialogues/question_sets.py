@@ -20,8 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,10 +29,10 @@ from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest
 from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, unreadable
 from vista_guard.protocols import Verifier
-from vista_guard.stores.line_file import LineFile, LineKind, write_whole
+from vista_guard.stores.line_file import LineKind, write_whole
 from vista_guard.types import Claim, JudgeInfo, Role, Turn
 from vista_lab.dialogues.questions import QuestionItem
-from vista_lab.logs.source import Task
+from vista_lab.files import reading
 from vista_lab.runs.asking import (
     Asked,
     ask_until_read,
@@ -45,8 +43,8 @@ from vista_lab.runs.asking import (
     tagged,
     whole_objects,
 )
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
-from vista_lab.runs.made import RECORDS, GateVerdict, Grade, MadeSet, State, named_share, verdict
+from vista_lab.runs.folder import Manifest, begin
+from vista_lab.runs.made import GateVerdict, Grade, State, made_from, named_share, open_records, verdict
 from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.protocol import SystemInfo
 
@@ -180,10 +178,8 @@ class QuestionSetMaker:
         else:
             failed = [f"{one.gate}: {one.why}" for one in verdicts if one.grade is Grade.FAILED]
             update = {"facts": facts, "questions": questions, "pattern": pattern, "verdicts": verdicts}
-            update |= {
-                "state": State.REJECTED if failed else State.ACCEPTED,
-                "reason": "; ".join(dict.fromkeys(failed)),
-            }
+            update["state"] = State.REJECTED if failed else State.ACCEPTED
+            update["reason"] = "; ".join(dict.fromkeys(failed))
         return record.model_copy(update={**update, "attempts": asked.attempts})
 
     async def _facts(self, item: QuestionItem, asked: Asked) -> tuple[str, ...]:
@@ -242,10 +238,8 @@ class QuestionSetMaker:
             places = [_places(entry, len(facts), text) for entry in shared]
             off = _places(drift, len(questions), text)
             drifts = f"turns lead away from the last question: {', '.join(map(str, off))}" if off else ""
-            overlaps = (
-                _overlap(question, len(numbers), len(facts))
-                for question, numbers in zip(questions, places, strict=False)
-            )
+            asked_for = zip(questions, places, strict=False)
+            overlaps = (_overlap(question, len(numbers), len(facts)) for question, numbers in asked_for)
             return (*overlaps, verdict("drift", drifts))
 
         return await self._ask("review", slots, asked, verdicts)
@@ -326,7 +320,6 @@ def _places(value: object, most: int, text: str) -> tuple[int, ...]:
 
 
 def _object(text: str, prompt: str) -> Mapping[str, Any]:
-    """The last JSON object of an answer that does not merely repeat the prompt."""
     _, own = whole_objects(text, prompt)
     if not own:
         raise unreadable("holds no JSON object", text)
@@ -400,8 +393,8 @@ async def build(
         StoreError: the disk is full; what was written is safe.
     """
     _check(items, source)
-    claim_folder(out, "set of questions", frozenset({MANIFEST, RECORDS, QUESTIONS, FACT_ITEMS, SEQUENCE_ITEMS}))
-    with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, _manifest(items, source, maker)))) as records:
+    files, manifest = (QUESTIONS, FACT_ITEMS, SEQUENCE_ITEMS), _manifest(items, source, maker)
+    with closing(open_records(out, "set of questions", _LINES, manifest, *files)) as records:
         built = Built(len(items), resumed=records.lines)
         done = {one.id: one for name in list(records.groups()) for one in records.of_group(name)}
         told(len(done))
@@ -439,10 +432,8 @@ def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
     """
     marks: dict[str, dict[str, bool]] = {}
     for path in paths:
-        try:
+        with reading(path, "; give the consensus.jsonl of vista-guard agree"):
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        except (OSError, ValueError) as exc:
-            raise InputError(f"{path} cannot be read: {exc}; give the consensus.jsonl of vista-guard agree") from exc
         for row in rows:
             own = row.get("marks") if isinstance(row, dict) else None
             form = next((form for form, mark in _REVIEWED_BY.items() if isinstance(own, dict) and mark in own), None)
@@ -450,14 +441,11 @@ def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
                 raise InputError(f"{path} is no consensus on {' or '.join(_REVIEWED_BY)}")
             if not row.get("open"):
                 values = [own, *row.get("parts", {}).values()]
-                marks.setdefault(str(row["id"]), {})[form] = all(
-                    one.get(name) != "0" for one in values for name in one if name != "notes"
-                )
-    return {
-        name: all(by_form.values())
-        for name, by_form in marks.items()
-        if len(by_form) == len(_REVIEWED_BY) or False in by_form.values()
-    }
+                good = all(one[name] != "0" for one in values for name in one if name != "notes")
+                marks.setdefault(str(row["id"]), {})[form] = good
+    every = len(_REVIEWED_BY)
+    settled = {name: own.values() for name, own in marks.items() if len(own) == every or False in own.values()}
+    return {name: all(values) for name, values in settled.items()}
 
 
 _REVIEWED_BY = {"knowmt_facts": "complete", "knowmt_sequences": "no_leak"}
@@ -476,26 +464,10 @@ def _check(items: Sequence[QuestionItem], source: Path) -> None:
 def _manifest(items: Sequence[QuestionItem], source: Path, maker: QuestionSetMaker) -> Manifest:
     parameters = json.dumps(dict(maker.model.parameters), sort_keys=True)
     options = {"verifier": maker.verifier.name, "parameters": parameters}
-    return Manifest(
-        made_by=f"vista-guard {version('vista-guard')}",
-        system=SystemInfo(
-            name=SYSTEM, judge=JudgeInfo(name=maker.model.name, version="-"), options=options, prompts=maker.prompts
-        ),
-        rows=Rows(
-            name=source.name,
-            split="all",
-            task=Task.UNVERIFIABLE,
-            test=False,
-            files={source.name: hashlib.sha256(source.read_bytes()).hexdigest()},
-            conversations=tuple(item.id for item in items),
-            turns=len(items),
-            skipped={},
-        ),
-        claims="given",
-        limit=None,
-        seed=maker.seed,
-        created=datetime.now(UTC),
-    )
+    judge = JudgeInfo(name=maker.model.name, version="-")
+    files = {source.name: hashlib.sha256(source.read_bytes()).hexdigest()}
+    rows = made_from(source.name, files, (item.id for item in items), len(items))
+    return begin(SystemInfo(name=SYSTEM, judge=judge, options=options, prompts=maker.prompts), rows, seed=maker.seed)
 
 
 def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[str] = frozenset()) -> None:
@@ -509,12 +481,9 @@ def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[
     files: dict[str, list[dict[str, Any]]] = {QUESTIONS: [], SEQUENCE_ITEMS: [], FACT_ITEMS: []}
     for record in records:
         files[QUESTIONS].append(_question(record, record.id in reviewed))
-        files[SEQUENCE_ITEMS].append(
-            {"id": record.id, "questions": _numbered(record.questions), "answer": record.answer}
-        )
-        files[FACT_ITEMS].append(
-            {"id": record.id, "question": record.question, "answer": record.answer, "claims": list(record.facts)}
-        )
+        item = {"id": record.id, "answer": record.answer}
+        files[SEQUENCE_ITEMS].append({**item, "questions": _numbered(record.questions)})
+        files[FACT_ITEMS].append({**item, "question": record.question, "claims": list(record.facts)})
     for name, rows in files.items():
         write_whole(out / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 

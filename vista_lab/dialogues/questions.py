@@ -19,10 +19,10 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Role, Turn
-from vista_lab.datasets.files import DataSet, Entry
+from vista_lab.datasets.files import Entry
 from vista_lab.datasets.opening import DataFolder
+from vista_lab.files import reading
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
-from vista_lab.logs.source import Task
 
 DOMAIN_TAG = "domain"
 """Listed among the domains of 265 items of the benchmark's file, but not a domain."""
@@ -132,10 +132,8 @@ def read_questions(path: Path) -> QuestionSet:
         ...     read_questions(path).items[0].single
         'Until when?'
     """
-    try:
+    with reading(path, "; give a file of questions"):
         content = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; give a file of questions") from exc
     items: dict[str, QuestionItem] = {}
     skipped, notes = [], []
     for place, row in _rows(path, content):
@@ -160,10 +158,8 @@ def read_questions(path: Path) -> QuestionSet:
 
 
 def _rows(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
-    try:
+    with reading(path):
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{path} is not UTF-8 text (byte {exc.start})") from exc
     if path.suffix.lower() in (".csv", ".tsv"):
         delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
         for number, row in enumerate(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter), 2):
@@ -243,19 +239,3 @@ def _oddities(item: QuestionItem) -> Iterator[str]:
         yield "a turn is repeated"
     if doubled := [fact for fact, count in Counter(item.facts).items() if count > 1]:
         yield f"a fact stands there twice: {doubled[0][:60]}"
-
-
-def data_sets() -> Iterator[DataSet]:
-    """The published sets, whose answers an assistant gives first."""
-    yield DataSet(
-        name="knowmt",
-        title="KnowMT-Bench",
-        source="the authors of KnowMT-Bench (under review, 2025)",
-        licence="not stated: evaluation only",
-        split="all",
-        task=Task.DELIVERS,
-        files=(PUBLISHED["knowmt"],),
-        read=question_entries,
-        answered_by="vista-guard knowmt run",
-        sample="the paper's 801 dialogues, questions alone: vista-guard knowmt run has an assistant answer them",
-    )

@@ -12,11 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.line_file import ANOTHER_OUT, LineKind, refuse_differences, write_whole
 from vista_guard.types import Action
+from vista_lab.files import reading
 from vista_lab.runs.folder import MANIFEST
 
 ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
@@ -78,12 +79,8 @@ def _fields(manifest: DialogueManifest) -> dict[str, str]:
 def read_dialogue_manifest(folder: Path) -> DialogueManifest:
     """The manifest of a run. Raises InputError if the folder is not a run of dialogues."""
     path = folder / MANIFEST
-    try:
+    with reading(path, "; give a folder of vista-guard knowmt run"):
         return DialogueManifest.model_validate_json(path.read_bytes())
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; give a folder of vista-guard knowmt run") from exc
-    except ValidationError as exc:
-        raise InputError(f"{path} is no manifest of vista-guard knowmt run: {exc.errors()[0]['msg']}") from exc
 
 
 Direction = Literal["fact", "statement"]

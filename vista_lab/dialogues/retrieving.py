@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from vista_guard.types import Document, Passage
 from vista_lab.dialogues.questions import QuestionItem
 from vista_lab.dialogues.reranking import Reranker, WordReranker
 from vista_lab.dialogues.settings import ORACLE
+from vista_lab.files import reading
 
 NEAREST, KEPT = 15, 5
 MAX_CHARS, OVERLAP = 2048, 512
@@ -79,11 +81,8 @@ class PassageFinder:
 
     def _pool(self, item: QuestionItem) -> Pool:
         reads = reads_of(self._embedder)
-        pieces = tuple(
-            passage
-            for document in documents_of(item)
-            for passage in passages(document, max_chars=MAX_CHARS, overlap=OVERLAP, reads=reads)
-        )
+        cut = partial(passages, max_chars=MAX_CHARS, overlap=OVERLAP, reads=reads)
+        pieces = tuple(passage for document in documents_of(item) for passage in cut(document))
         return Pool(pieces, self._embedder.embed([piece.text for piece in pieces]))
 
 
@@ -106,10 +105,8 @@ def with_references(items: Sequence[QuestionItem], given: str) -> list[QuestionI
 
 
 def _references(path: Path) -> Mapping[str, tuple[str, ...]]:
-    try:
+    with reading(path, f"; give [{{sample_id, reference}}] as JSON, or {ORACLE}"):
         rows = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
-        raise InputError(f"{path} cannot be read: {exc}; give [{{sample_id, reference}}] as JSON, or {ORACLE}") from exc
     references: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(rows if isinstance(rows, list) else [], 1):
         text = row.get("reference") if isinstance(row, dict) else None

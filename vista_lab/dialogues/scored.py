@@ -10,22 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from vista_guard.errors import InputError
+from vista_lab.dialogues import records
 from vista_lab.dialogues.abstaining import is_abstention, statements_of
 from vista_lab.dialogues.delivery import JudgedAnswer, PairFinding
 from vista_lab.dialogues.questions import QuestionItem, QuestionSet, read_questions
-from vista_lab.dialogues.records import (
-    JUDGEMENT_LINES,
-    JUDGEMENTS,
-    STATEMENTS,
-    STATEMENTS_LINES,
-    AnswerLine,
-    DialogueManifest,
-    JudgementLine,
-    last_answer,
-    read_dialogue_manifest,
-    read_dialogues,
-    read_lines,
-)
 from vista_lab.dialogues.settings import ORACLE
 from vista_lab.dialogues.tokens import TokenCounter
 
@@ -52,7 +40,7 @@ class Cohort:
     decomposer: str
     judge: str
     counter: str
-    lines: Mapping[str, AnswerLine]
+    lines: Mapping[str, records.AnswerLine]
     answers: tuple[JudgedAnswer, ...]
     missing: Mapping[str, int]
     bare: int
@@ -69,6 +57,11 @@ class Cohort:
     """`count` or `drop`: what the run did with an answer cut at that limit."""
     budgeted_by: str = ""
     """The counter of a budget's tokens; empty where no setting of the run has one."""
+
+    @property
+    def title(self) -> str:
+        """Run, model and setting, for people."""
+        return f"{self.run}, {self.model}, {self.setting}"
 
     @property
     def judged_by(self) -> tuple[str, str, str, str]:
@@ -91,7 +84,7 @@ def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
 
     Raises InputError if it cannot be read, or its content differs from the run's.
     """
-    manifest = read_dialogue_manifest(folder)
+    manifest = records.read_dialogue_manifest(folder)
     questions = read_questions(path or Path(manifest.questions))
     if questions.sha256 != manifest.questions_sha256:
         raise InputError(
@@ -106,19 +99,15 @@ def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, na
 
     Raises InputError if nothing is judged yet; ConfigError if a line is malformed; names it.
     """
-    manifest = read_dialogue_manifest(folder)
+    manifest = records.read_dialogue_manifest(folder)
     items = {item.id: item for item in questions.items if item.id in set(manifest.items)}
-    dialogues, statements, judgements = read_dialogues(folder), _statements(folder), _judgements(folder)
+    dialogues, statements, judgements = records.read_dialogues(folder), _statements(folder), _judgements(folder)
     judges = _judges(statements, judgements)
     if not judges:
         raise InputError(f"nothing in {folder} is judged yet; run vista-guard knowmt judge {folder}")
     reader = _Reader(name or folder.resolve().name, manifest, items, counter, dialogues, statements, judgements)
-    return [
-        reader.cohort(model, setting, *pair)
-        for model in manifest.models
-        for setting in manifest.settings
-        for pair in judges
-    ]
+    cohorts = ((model, setting, *pair) for model in manifest.models for setting in manifest.settings for pair in judges)
+    return [reader.cohort(*names) for names in cohorts]
 
 
 Place = tuple[str, str, str]
@@ -127,20 +116,21 @@ Place = tuple[str, str, str]
 
 def _statements(folder: Path) -> dict[tuple[Place, str], tuple[str, ...]]:
     """The statements of each answer and decomposer, from the last try that succeeded."""
-    return {
-        ((line.model, line.setting, line.sample), line.decomposer): line.statements
-        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+    lines = (
+        line
+        for line in records.read_lines(folder / records.STATEMENTS, records.STATEMENTS_LINES)
         if line.failure is None
-    }
+    )
+    return {((one.model, one.setting, one.sample), one.decomposer): one.statements for one in lines}
 
 
-Judgements = dict[tuple[Place, str, str], dict[tuple[str, int], JudgementLine]]
+Judgements = dict[tuple[Place, str, str], dict[tuple[str, int], records.JudgementLine]]
 
 
 def _judgements(folder: Path) -> Judgements:
     """The last line of each pair, by place, decomposer (empty for facts) and judge."""
     judgements: Judgements = {}
-    for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES):
+    for line in records.read_lines(folder / records.JUDGEMENTS, records.JUDGEMENT_LINES):
         place = (line.model, line.setting, line.sample)
         judgements.setdefault((place, line.decomposer, line.judge), {})[line.direction, line.index] = line
     return judgements
@@ -157,19 +147,19 @@ def _judges(
 @dataclass(frozen=True)
 class _Reader:
     run: str
-    manifest: DialogueManifest
+    manifest: records.DialogueManifest
     items: Mapping[str, QuestionItem]
     counter: TokenCounter
-    dialogues: Mapping[Place, Mapping[int, AnswerLine]]
+    dialogues: Mapping[Place, Mapping[int, records.AnswerLine]]
     statements: Mapping[tuple[Place, str], tuple[str, ...]]
     judgements: Judgements
 
     def cohort(self, model: str, setting: str, decomposer: str, judge: str) -> Cohort:
-        lines: dict[str, AnswerLine] = {}
+        lines: dict[str, records.AnswerLine] = {}
         missing: Counter[str] = Counter()
         for name in self.manifest.items:
             turns = self.dialogues.get((model, setting, name), {})
-            last = last_answer(turns)
+            last = records.last_answer(turns)
             if last is not None:
                 lines[name] = last
             else:
@@ -204,7 +194,7 @@ class _Reader:
             most_tokens=json.loads(self.manifest.parameters.get(model, "{}")).get("max_output_tokens") or 0,
         )
 
-    def _judged(self, line: AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:
+    def _judged(self, line: records.AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:
         facts = self.judgements.get((place, "", judge), {})
         statements = self.judgements.get((place, decomposer, judge), {})
         texts = self.statements.get((place, decomposer)) if line.said else ()
@@ -220,5 +210,5 @@ class _Reader:
         )
 
 
-def _verdict(line: JudgementLine | None) -> PairFinding:
+def _verdict(line: records.JudgementLine | None) -> PairFinding:
     return PairFinding(None, None) if line is None else PairFinding(line.entails, line.contradicts)

@@ -64,7 +64,6 @@ def token_counter(name: str | None = None) -> TokenCounter:
 
 
 def _is_cached() -> bool:
-    """True if tiktoken has its table without the network."""
     folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
     place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
     return (place / _CACHED_AS).is_file()

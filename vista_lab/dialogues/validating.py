@@ -18,14 +18,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from vista_guard.errors import InputError
 from vista_lab.dialogues.abstaining import statements_of
 from vista_lab.dialogues.delivery import smape
 from vista_lab.dialogues.judging import PairJudge, PairVerdict, scored_answers
 from vista_lab.dialogues.questions import QuestionItem
 from vista_lab.dialogues.records import STATEMENTS, STATEMENTS_LINES, AnswerLine, read_lines
+from vista_lab.files import reading
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
@@ -131,10 +130,8 @@ def read_labelled(path: Path) -> list[LabelledPair]:
 
     Raises InputError if the file cannot be read, or a row has no premise, claim or known label; names the row.
     """
-    try:
+    with reading(path):
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"{path} cannot be read: {exc}") from exc
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     pairs = [_read_pair(row, f"{path.name} row {number}", str(number)) for number, row in enumerate(rows, 2)]
     if not pairs:
@@ -175,16 +172,10 @@ def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[Label
 
 
 def _settled_marks(path: Path) -> dict[str, Mapping[str, Any]]:
-    """People's marks of the items without open marks."""
-    try:
+    with reading(path, "; give the consensus.jsonl of vista-guard agree"):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError) as exc:
-        raise InputError(f"{path} cannot be read: {exc}; give the consensus.jsonl of vista-guard agree") from exc
-    return {
-        str(row["id"]): row.get("marks", {})
-        for row in rows
-        if isinstance(row, dict) and "id" in row and not row.get("open")
-    }
+    own = (row for row in rows if isinstance(row, dict) and "id" in row and not row.get("open"))
+    return {str(row["id"]): row.get("marks", {}) for row in own}
 
 
 def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: int = 0) -> list[dict[str, str]]:
@@ -201,9 +192,10 @@ def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: in
         stated = statements_of(answer, statements).values()
         pairs += [(item.answer, text, answer.model) for text in stated if item.answer]
     rng.shuffle(pairs)
+    named = enumerate(pairs, 1)
     return [
-        {"id": f"p{number:05}", "premise": premise, "claim": claim, "model": model}
-        for number, (premise, claim, model) in enumerate(pairs, 1)
+        {"id": f"p{number:05}", "premise": text, "claim": claim, "model": model}
+        for number, (text, claim, model) in named
     ]
 
 
@@ -215,12 +207,7 @@ def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]
     rows = []
     for number, (answer, statements) in enumerate(_draw(folder, answers, random.Random(seed)), 1):
         numbered = "\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
-        row = {
-            "id": f"a{number:04}",
-            "question": answer.question,
-            "answer": answer.said,
-            "statements": numbered,
-        }
+        row = {"id": f"a{number:04}", "question": answer.question, "answer": answer.said, "statements": numbered}
         rows.append({**row, "model": answer.model, "count": str(len(statements))})
     return rows
 
@@ -230,11 +217,8 @@ def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomp
 
     Raises InputError if the file cannot be read, or counts none of the answers.
     """
-    marks = {
-        name: own
-        for name, own in _settled_marks(path).items()
-        if all(isinstance(own.get(k), int | float) for k in _COUNTS)
-    }
+    settled = _settled_marks(path).items()
+    marks = {name: own for name, own in settled if all(isinstance(own.get(k), int | float) for k in _COUNTS)}
     by: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:
         if row["id"] in marks:
@@ -249,9 +233,8 @@ def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomp
 
     whole = figures([one for some in by.values() for one in some])
     each = {model: [smape([own], [count]) for own, count, _ in some] for model, some in by.items()}
-    return DecomposerValidation(
-        sum(map(len, by.values())), *whole, {model: figures(some) for model, some in by.items()}, model_tests(each)
-    )
+    by_model = {model: figures(some) for model, some in by.items()}
+    return DecomposerValidation(sum(map(len, by.values())), *whole, by_model, model_tests(each))
 
 
 _COUNTS = ("count", "omitted")
@@ -262,9 +245,8 @@ def _draw(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine
     statements = {line.name: line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None}
     groups: dict[tuple[str, str], list[AnswerLine]] = {}
     for answer in scored_answers(folder):
-        if answer.name not in statements or not answer.said:
-            continue
-        groups.setdefault((answer.model, answer.setting), []).append(answer)
+        if answer.name in statements and answer.said:
+            groups.setdefault((answer.model, answer.setting), []).append(answer)
     if not groups:
         raise InputError(f"{folder} has no statements; run vista-guard knowmt judge first")
     for group in groups.values():
@@ -282,23 +264,22 @@ async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> JudgeVali
 
     Raises InputError if no pair has a majority; BudgetError or JudgeError if the judge gave no verdicts.
     """
+    from sklearn.metrics import precision_recall_fscore_support  # type: ignore[import-untyped]
+
     settled = [pair for pair in pairs if pair.majority is not None]
     if not settled:
         raise InputError(f"none of {len(pairs)} pairs has a majority")
     verdict_of: dict[str, PairVerdict] = {}
-    by_premise: dict[str, list[LabelledPair]] = {}
-    for pair in settled:
-        by_premise.setdefault(pair.premise, []).append(pair)
-    for premise, own in by_premise.items():
+    for premise in dict.fromkeys(pair.premise for pair in settled):
+        own = [pair for pair in settled if pair.premise == premise]
         verdicts = await judge.judge(premise, [pair.claim for pair in own])
         verdict_of |= {pair.id: verdict for pair, verdict in zip(own, verdicts, strict=True)}
     gold = [pair.majority or "" for pair in settled]
     predicted = [_label(verdict_of[pair.id]) for pair in settled]
     columns = list(zip(*(pair.labels for pair in settled), strict=True))
     several = len(columns) > 1
-    per_label = [_precision_recall(gold, predicted, label) for label in LABELS]
-    weights = [gold.count(label) for label in LABELS]
-    precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*per_label, strict=True))
+    means = precision_recall_fscore_support(gold, predicted, labels=LABELS, average="weighted", zero_division=0)
+    precision, recall, f1 = map(float, means[:3])
     return JudgeValidation(
         pairs=len(settled),
         unjudged=predicted.count(""),
@@ -318,10 +299,3 @@ def _label(verdict: PairVerdict) -> str:
     if verdict.entails is None or verdict.contradicts is None or (verdict.entails and verdict.contradicts):
         return ""
     return ENTAILMENT if verdict.entails else CONTRADICTION if verdict.contradicts else NEUTRAL
-
-
-def _precision_recall(gold: Sequence[str], predicted: Sequence[str], label: str) -> tuple[float, float, float]:
-    right = sum(one == other == label for one, other in zip(gold, predicted, strict=True))
-    precision = right / predicted.count(label) if label in predicted else 0.0
-    recall = right / gold.count(label) if label in gold else 0.0
-    return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0

@@ -32,7 +32,7 @@ def compare(
         Paper | None,
         typer.Option(
             help="Whose tables: those of VISTA; of published sets, by their own measures; Tables 4, 5, 8 and Figure 2 of "
-            "LLM-OASIS; or Tables 1 to 4 of DAD.  [default: vista, and sets]",
+            "LLM-OASIS; or Tables 1 to 4 of DAD.  [default: vista, and sets]"
         ),
     ] = None,
     tables: Annotated[
@@ -88,11 +88,8 @@ def compare(
                 progress = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
                 typer.echo(f"{run.name} is not complete: {progress}; its figures are of these", err=True)
         if not filled.sheets:
-            says = (
-                "a run over a published set has one"
-                if paper == "sets"
-                else "--tables with a number says what that one needs"
-            )
+            of_sets = "a run over a published set has one"
+            says = of_sets if paper == "sets" else "--tables with a number says what that one needs"
             raise InputError(f"no run fills a table of --paper {paper or 'vista'}; {says}")
         print_or_write(filled.sheets, wanted, out, filled.draw if figures else None)
 

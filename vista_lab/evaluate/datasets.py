@@ -40,8 +40,7 @@ def datasets(
     data: DataOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line per data set.")] = False,
     download: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Download the files of NAME that FOLDER lacks."),
+        Path | None, typer.Option(metavar="FOLDER", help="Download the files of NAME that FOLDER lacks.")
     ] = None,
 ) -> None:
     """List the data sets that can be evaluated.
@@ -75,9 +74,8 @@ def _fetch(dataset: DataSet, folder: Path) -> None:
 
     typer.echo(f"{dataset.title}: {dataset.source}; licence: {dataset.licence}", err=True)
     written = download(dataset, folder, said=lambda line: typer.echo(line, err=True))
-    typer.echo(
-        f"wrote {', '.join(map(str, written))}" if written else f"nothing to fetch: {folder} has it all", err=True
-    )
+    told = f"wrote {', '.join(map(str, written))}" if written else f"nothing to fetch: {folder} has it all"
+    typer.echo(told, err=True)
 
 
 def _print(surveys: Sequence[Survey], *, as_json: bool, whole: bool) -> None:

@@ -91,8 +91,6 @@ async def estimate(
 
 @dataclass
 class _Books:
-    """The calls to the models of one system."""
-
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -109,9 +107,8 @@ class _Books:
     def scale(self, turns: int, sampled: int) -> Estimate:
         """Extrapolates from the rehearsed turns to all."""
         share = turns / sampled if sampled else 0.0
-        calls, asked, answered = (
-            math.ceil(count * share) for count in (self.calls, self.input_tokens, self.output_tokens)
-        )
+        counts = (self.calls, self.input_tokens, self.output_tokens)
+        calls, asked, answered = (math.ceil(count * share) for count in counts)
         cost = None if self.cost is None else self.cost * share
         return Estimate(turns, sampled, calls=calls, input_tokens=asked, output_tokens=answered, cost=cost)
 
@@ -171,7 +168,6 @@ def _claims(request: ChatRequest) -> list[str]:
 
 
 def _sentence(request: ChatRequest) -> str:
-    """The sentence that a decomposer asks about."""
     *_, last = _SENTENCE.findall(request.messages[-1].content) or [("", "")]
     return last[0] or last[1] or _TWELVE_WORDS
 
@@ -223,9 +219,7 @@ def _category_answer(*_: object) -> dict[str, Any]:
 
 def _judgement(request: ChatRequest, _: int) -> dict[str, Any]:
     ids = _ID.findall(request.messages[-1].content)
-    return {
-        "answers": [{"id": claim_id, **_label_answer(number)} for number, claim_id in enumerate(dict.fromkeys(ids), 1)]
-    }
+    return {"answers": [{"id": name, **_label_answer(number)} for number, name in enumerate(dict.fromkeys(ids), 1)]}
 
 
 def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
@@ -235,10 +229,8 @@ def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
 
 def _turn(request: ChatRequest, _: int) -> dict[str, Any]:
     properties = (request.schema or {}).get("properties", {})
-    return {
-        name: value_schema.get("enum", [f"{_TWELVE_WORDS} {_TWELVE_WORDS}"])[0]
-        for name, value_schema in properties.items()
-    }
+    words = f"{_TWELVE_WORDS} {_TWELVE_WORDS}"
+    return {name: schema.get("enum", [words])[0] for name, schema in properties.items()}
 
 
 _ANSWERS: Mapping[str, Callable[[ChatRequest, int], Mapping[str, Any] | str]] = {

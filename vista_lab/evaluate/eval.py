@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import (
-    FAILED,
-    WRONG_INPUT,
-    DecomposerOption,
-    EmbedderOption,
-    JudgeOption,
-    PersonaOption,
-    VerifierOption,
-    exit_codes,
-    visible,
-)
+from vista_guard.cli import common
 from vista_guard.errors import ConfigError
+from vista_lab.cli.options import DataOption, MaxCostOption
 from vista_lab.evaluate.datasets import known
-from vista_lab.evaluate.replay import CacheOption, Claims
+from vista_lab.evaluate.replay import CacheOption, ClaimsOption
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluation
@@ -82,10 +74,6 @@ FitOption = Annotated[
         help="Fit majority or overlap on this set; test sets and the evaluated set are refused.",
     ),
 ]
-ClaimsOption = Annotated[
-    Claims,
-    typer.Option(help="given: judge the data's own claims, only in turns that have some. judge: decompose every turn."),
-]
 GoldOption = Annotated[
     Gold,
     typer.Option(
@@ -104,10 +92,6 @@ LimitOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
 ]
 SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")]
-CostOption = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
-]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
     int | None,
@@ -125,10 +109,6 @@ AddressOption = Annotated[
     typer.Option(
         metavar="ADDRESS", help="ray: address of a running cluster, or auto.  [default: start one on this machine]"
     ),
-]
-FolderOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Folder with the data sets' files."),
 ]
 FormatOption = Annotated[str, typer.Option("--format", metavar="NAME", help="Format of a log; auto detects it.")]
 ColumnsOption = Annotated[
@@ -151,12 +131,12 @@ def evaluate(
     data: DataArgument,
     out: OutOption,
     system: SystemOption = "vista",
-    judge: JudgeOption = None,
-    verifier: VerifierOption = None,
-    decomposer: DecomposerOption = None,
-    embedder: EmbedderOption = None,
+    judge: common.JudgeOption = None,
+    verifier: common.VerifierOption = None,
+    decomposer: common.DecomposerOption = None,
+    embedder: common.EmbedderOption = None,
     policy: PolicyName = "monitor",
-    persona: PersonaOption = None,
+    persona: common.PersonaOption = None,
     option: OwnOption = None,
     fit_on: FitOption = None,
     evidence: EvidenceOption = None,
@@ -166,13 +146,13 @@ def evaluate(
     disjoint_topics: DisjointOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
-    max_cost: CostOption = None,
+    max_cost: MaxCostOption = None,
     cache: CacheOption = None,
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     each: EachOption = 1,
     address: AddressOption = None,
-    folder: FolderOption = None,
+    folder: DataOption = None,
     log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
 ) -> None:
@@ -186,7 +166,7 @@ def evaluate(
 
     Example: `vista-guard eval fade --data ~/data --out runs/fade`
     """
-    with exit_codes():
+    with common.exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.runs.cluster import SERVICE
         from vista_lab.runs.loop import ClaimsMode, RunSettings
@@ -260,31 +240,29 @@ def run(
     # Unreadable rows of a published data set are only counted; those of the user's own log should be fixed.
     mendable = plan.source.is_log and done.figures.skipped > 0
     if mendable or not done.figures.complete:
-        return WRONG_INPUT
-    return FAILED if done.session.judged_nothing else 0
+        return common.WRONG_INPUT
+    return common.FAILED if done.session.judged_nothing else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
-    """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
     from vista_lab.runs.made import gate_of
 
     gate = gate_of(log)
     measured = judge if judge not in (None, "embedded") else verifier or SHIPPED
     if gate and gate == measured:
-        typer.echo(
-            f"the pairs of this log passed gates that asked {gate}, which is measured here: its figures are too good. Generate "
-            "with another --gate, or measure on gold that people checked",
-            err=True,
-        )
+        why = f"gates that asked {gate}, which is measured here: its figures are too good"
+        how = "Generate with another --gate, or measure on gold that people checked"
+        typer.echo(f"the pairs of this log passed {why}. {how}", err=True)
 
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
-    """Names the topics without a page in the dump of Wikipedia."""
     missing = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
     if missing:
         names = ", ".join(repr(topic) for topic in missing[:20]) + (", …" if len(missing) > 20 else "")
-        typer.echo(visible(f"no page for {len(missing):,} topics, whose claims stay unchecked: {names}"), err=True)
+        typer.echo(
+            common.visible(f"no page for {len(missing):,} topics, whose claims stay unchecked: {names}"), err=True
+        )
 
 
 def _tell_left_out(plan: Plan) -> None:
@@ -292,9 +270,9 @@ def _tell_left_out(plan: Plan) -> None:
     from vista_lab.logs.source import UNANSWERED
 
     for line in (*plan.notes.unread_told(), *plan.notes.told()):
-        typer.echo(visible(line), err=True)
+        typer.echo(common.visible(line), err=True)
     for line in plan.notes.labels_told() if plan.source.is_log else ():
-        typer.echo(visible(line), err=True)
+        typer.echo(common.visible(line), err=True)
     if plan.silent > plan.notes.omissions[UNANSWERED]:
         what = "conversation has" if plan.silent == 1 else "conversations have"
         typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
@@ -308,15 +286,8 @@ async def _start(
         return order(max_cost), place.count or 4
     from vista_lab.runs.cluster import RaySystem
 
-    cluster = await RaySystem.start(
-        order,
-        workers=place.count,
-        address=place.address,
-        each=place.each,
-        max_cost=max_cost,
-        expected=info,
-        tell=say,
-    )
+    start = partial(RaySystem.start, order, max_cost=max_cost, expected=info, tell=say)
+    cluster = await start(workers=place.count, address=place.address, each=place.each)
     return cluster, cluster.places
 
 
@@ -354,7 +325,6 @@ async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings
 
 
 def _disjoint(data: str) -> str:
-    """The name of the set without topics that another training split has."""
     from vista_lab.datasets.registry import DISJOINT, all_datasets
 
     if f"{data}{DISJOINT}" not in all_datasets():
@@ -384,10 +354,8 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
     order = EvidenceOrder.parse(text, passages, out.resolve() / EVIDENCE)
     if order.kind != "recorded":
         if engine == "ray":
-            raise ConfigError(
-                f"--evidence {order.kind} is recorded by one process; run with --engine local, or replay its recording with "
-                "--evidence recorded:FILE"
-            )
+            how = "run with --engine local, or replay its recording with --evidence recorded:FILE"
+            raise ConfigError(f"--evidence {order.kind} is recorded by one process; {how}")
         return order
     if passages is not None:
         raise ConfigError("--passages cannot change a recording; leave it out")

@@ -18,22 +18,11 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.settings import Permission
-from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
-from vista_lab.evaluate.comparing import (
-    ClaimPair,
-    PairedRuns,
-    TurnChange,
-    calibration,
-    confusion,
-    in_order,
-    pair_claims,
-    paired_accuracy,
-    transitions,
-    turn_changes,
-)
+from vista_lab.evaluate import comparing
+from vista_lab.files import reading
 from vista_lab.metrics.intervals import Share
 from vista_lab.pages.parts import first_shown, pager, table_of_labels
 from vista_lab.runs.reading import Run, RunFile, describe, differences, find_runs, read_run, why_not_comparable
@@ -70,7 +59,7 @@ def _causes(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> 
     return [name for name in differs if name not in told]
 
 
-def accuracy(found: PairedRuns | None) -> Node:
+def accuracy(found: comparing.PairedRuns | None) -> Node:
     """Agreement of each run with people, on the same claims."""
     heading = el("h2", "Who is right")
     if found is None:
@@ -93,11 +82,8 @@ def matrix(counts: Counter[tuple[str, str]], title: str, text: str, corner: str)
     """Claims by two labels, with agreement on the diagonal."""
     if not counts:
         return el("section", el("h2", title), el("p", "No claim to count.", cls="note"))
-    rows = {
-        one: [_cell(counts[one, other], one == other) for other in LABELS]
-        for one in LABELS
-        if any(counts[one, other] for other in LABELS)
-    }
+    known = [one for one in LABELS if any(counts[one, other] for other in LABELS)]
+    rows = {one: [_cell(counts[one, other], one == other) for other in LABELS] for one in known}
     box = table_of_labels(corner, LABELS, rows, title)
     return el("section", el("h2", title), el("p", text, cls="small faint"), box)
 
@@ -111,17 +97,15 @@ def bins(found: Reliability) -> list[list[str | float]]:
     return [[f"{bucket.confidence:.2f}", round(bucket.accuracy, 3), bucket.n] for bucket in found.bins]
 
 
-def change(pair: ClaimPair) -> Node:
+def change(pair: comparing.ClaimPair) -> Node:
     """One claim that differs: both labels, a person's word, and both reasons on demand."""
     mark = None
     if pair.regressed:
         mark = el("span", "↓ worse", cls="chip tone-contradicted")
     elif pair.improved:
         mark = el("span", "↑ better", cls="chip tone-verified")
-    first, second = (
-        el("span", "no such claim", cls="small faint") if outcome is None else chip(label_of(outcome))
-        for outcome in (pair.first, pair.second)
-    )
+    nothing, both = el("span", "no such claim", cls="small faint"), (pair.first, pair.second)
+    first, second = (nothing if outcome is None else chip(label_of(outcome)) for outcome in both)
     reasons = (*_because("first", pair.first), *_because("second", pair.second))
     return el(
         "li",
@@ -146,26 +130,17 @@ def _because(name: str, outcome: Outcome | None) -> list[Node]:
     if not isinstance(outcome, Finding):
         return [el("p", el("b", f"{name}: "), f"not judged: {outcome.error}", cls="small text")]
     nodes = [el("p", el("b", f"{name} ({outcome.confidence:.2f}): "), outcome.reason, cls="small text")]
-    return nodes + [
-        el("p", f"“{piece.quote}” ({piece.source}, {piece.score:.2f})", cls="small faint text")
-        for piece in outcome.evidence
-    ]
+    quoted = [(f"“{one.quote}” ({one.source}, {one.score:.2f})") for one in outcome.evidence]
+    return nodes + [el("p", text, cls="small faint text") for text in quoted]
 
 
-def turns(changes: Sequence[TurnChange]) -> Node:
+def turns(changes: Sequence[comparing.TurnChange]) -> Node:
     """Turns that were decided on differently."""
     if not changes:
         return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
     words = {True: "fine", False: "not fine", None: ""}
-    rows = [
-        [
-            f"turn {changed.turn[1]} of {changed.turn[0]}",
-            look(changed.first).word,
-            look(changed.second).word,
-            words[changed.fine],
-        ]
-        for changed in changes[:200]
-    ]
+    shown = [(one.turn, (one.first, one.second), words[one.fine]) for one in changes[:200]]
+    rows = [[f"turn {turn[1]} of {turn[0]}", *(look(one).word for one in both), fine] for turn, both, fine in shown]
     more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
     summary = el("p", f"turns: {len(changes):,}{more}.", cls="small")
     figures = table(["turn", "first", "second", "people"], rows, label="Decisions that differ")
@@ -178,8 +153,6 @@ SIDES: Final = {"first": "First run", "second": "Second run"}
 
 @dataclass(frozen=True)
 class _Stamp:
-    """A file's state, which changes as it grows."""
-
     file: RunFile
     size: int
     changed: int
@@ -212,7 +185,6 @@ def runs(desk: Desk) -> None:
 
 
 def _choose_runs(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
-    """The two that the address names, else the first two."""
     names = [file.name for file in files]
     columns = st.columns(2, gap="large")
     chosen = []
@@ -233,14 +205,14 @@ def _choose(side: str) -> None:
 
 
 def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
-    pairs = pair_claims(first, second, gold)
+    pairs = comparing.pair_claims(first, second, gold)
     caption = "Claims that both runs have, by their labels."
     top = el(
         "div",
         provenance(first, second, differences(first.manifest, second.manifest)),
-        accuracy(paired_accuracy(pairs)),
-        matrix(transitions(pairs), "From one to the other", caption, "first ↓  second →"),
-        turns(turn_changes(first, second, gold)),
+        accuracy(comparing.paired_accuracy(pairs)),
+        matrix(comparing.transitions(pairs), "From one to the other", caption, "first ↓  second →"),
+        turns(comparing.turn_changes(first, second, gold)),
         cls="lab",
     )
     draw(top, key="runs-top")
@@ -248,21 +220,19 @@ def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
     _changes(pairs)
 
 
-def _against_people(pairs: Sequence[ClaimPair]) -> None:
+def _against_people(pairs: Sequence[comparing.ClaimPair]) -> None:
     """Each run's labels and confidences beside people's word, where there is any."""
-    confusions = [confusion(pairs, second=second) for second in (False, True)]
+    confusions = [comparing.confusion(pairs, second=second) for second in (False, True)]
     if any(confusions):
         text = "Claims by the label that people gave, and that this run gave."
-        sections = [
-            matrix(counts, f"The {side} run against people", text, "people ↓  judge →")
-            for side, counts in zip(SIDES, confusions, strict=True)
-        ]
+        both, groups = zip(SIDES, confusions, strict=True), "people ↓  judge →"
+        sections = [matrix(counts, f"The {side} run against people", text, groups) for side, counts in both]
         draw(el("div", *sections, cls="lab"), key="runs-people")
-    diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
+    diagram([(side, comparing.calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
 
 
-def _changes(pairs: Sequence[ClaimPair]) -> None:
-    ordered = in_order(pairs)
+def _changes(pairs: Sequence[comparing.ClaimPair]) -> None:
+    ordered = comparing.in_order(pairs)
     start = first_shown(address.read("show"), SHOWN, len(ordered))
     part = ordered[start : start + SHOWN]
     worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)
@@ -276,24 +246,16 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
     event = draw(el("section", head, el("p", summed, cls="small"), rows, more), key="runs-claims")
     if ordered:
         header = ("conversation", "turn", "claim", "first", "second", "regressed")
-        download(
-            "runs",
-            header,
-            lambda: [
-                (*claim_pair.turn, claim_pair.claim.text, *claim_pair.labels, claim_pair.regressed)
-                for claim_pair in ordered
-            ],
-        )
+        cells = ((*one.turn, one.claim.text, *one.labels, one.regressed) for one in ordered)
+        download("runs", header, lambda: list(cells))
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()
 
 
 def _stamp(file: RunFile) -> _Stamp:
-    try:
+    with reading(file.path):
         status = file.path.stat()
-    except OSError as exc:
-        raise InputError(f"{file.path} cannot be read: {exc.strerror}") from exc
     return _Stamp(file, status.st_size, status.st_mtime_ns)
 
 

@@ -100,7 +100,6 @@ def _covered(spans: Iterable[Span]) -> set[int]:
 
 
 def _rates(line: GoldLine, report: TurnReport) -> tuple[float, float]:
-    """Share of claims that are not supported, by people and by the run."""
     findings: Sequence[Finding] = report.findings
     people, judged = [label in UNSAFE for label in line.claims.values()], [one.label in UNSAFE for one in findings]
     return (float(np.mean(people)) if people else np.nan), (float(np.mean(judged)) if judged else 0.0)
@@ -182,8 +181,7 @@ def best_threshold(turns: JudgedTurns) -> float | None:
 def tables(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """A table for each published benchmark that some run is over.
 
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
     sheets = []
@@ -207,9 +205,8 @@ def _table(about: Published, runs: Sequence[tuple[RunMeasures, PublishedSet]]) -
                 rows.append(_row(about, run, f"{names[run.name]}, thresholds fitted on {other.data_set}", fitted))
     shown = [line for line in about.printed if any(member.name == line.set for _, member in runs)]
     paper = [row(line.set, "", PAPER + line.system, None, None, *line.cells(about.columns)) for line in shown]
-    figures = (
-        [(place, *about.measures) for place in (*about.parts, about.whole_name)] if about.parts else about.measures
-    )
+    places = (*about.parts, about.whole_name)
+    figures = [(place, *about.measures) for place in places] if about.parts else about.measures
     heads = headings(("data set", "system", "model"), "n", "coverage", *figures)
     notes = (DRAWN, *about.notes, *_sources(about, bool(shown)), *notes_of(only))
     return Sheet(f"sets-{about.name}", f"{about.title}, by its own measures", heads, tuple(rows), notes).below(paper)

@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vista_guard.cli.common import (
-    FAILED,
-    WRONG_INPUT,
-    DecomposerOption,
-    EmbedderOption,
-    JudgeOption,
-    PersonaOption,
-    VerifierOption,
-    exit_codes,
-    starting,
-    visible,
-)
+from vista_guard.cli import common
 from vista_guard.errors import ConfigError
+from vista_lab.cli.options import MaxCostOption
 from vista_lab.logs.readers import names
 
 if TYPE_CHECKING:
@@ -43,15 +33,14 @@ FirstPolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="NAME",
-        autocompletion=starting("monitor", "balanced", "strict", "settings"),
+        autocompletion=common.starting("monitor", "balanced", "strict", "settings"),
         help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
     ),
 ]
 AgainstOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME",
-        help="A second policy. Turns are judged once; the output compares both policies on them.",
+        metavar="NAME", help="A second policy. Turns are judged once; the output compares both policies on them."
     ),
 ]
 LabelsOption = Annotated[
@@ -75,16 +64,14 @@ LogArgument = Annotated[
 ]
 ClaimsOption = Annotated[
     Claims,
-    typer.Option(
-        help="given: judge the log's own claims, only in turns that have some. judge: ignore them and judge every turn."
-    ),
+    typer.Option(help="given: judge the data's own claims, only in turns that have some. judge: decompose every turn."),
 ]
 FormatOption = Annotated[
     str,
     typer.Option(
         "--format",
         metavar="NAME",
-        autocompletion=starting("auto", *names()),
+        autocompletion=common.starting("auto", *names()),
         help=f"Format of the log; auto detects it. Formats: {', '.join(names())}.",
     ),
 ]
@@ -103,30 +90,23 @@ CacheOption = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
-MaxCostOption = Annotated[
-    float | None,
-    typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
-]
 
 
 def replay(
     log: LogArgument,
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            help="Reports, one per line. A file of the same judge and settings is resumed.",
-        ),
+        typer.Option(metavar="FILE", help="Reports, one per line. A file of the same judge and settings is resumed."),
     ],
-    judge: JudgeOption = None,
-    verifier: VerifierOption = None,
-    decomposer: DecomposerOption = None,
-    embedder: EmbedderOption = None,
+    judge: common.JudgeOption = None,
+    verifier: common.VerifierOption = None,
+    decomposer: common.DecomposerOption = None,
+    embedder: common.EmbedderOption = None,
     policy: FirstPolicyOption = "monitor",
     against: AgainstOption = None,
     labels: LabelsOption = None,
     html: HtmlOption = None,
-    persona: PersonaOption = None,
+    persona: common.PersonaOption = None,
     claims: ClaimsOption = "judge",
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
     log_format: FormatOption = "auto",
@@ -150,7 +130,7 @@ def replay(
 
     Example: `vista-guard replay log.jsonl --out reports.jsonl`
     """
-    with exit_codes():
+    with common.exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.logs.formats import Columns
 
@@ -175,7 +155,6 @@ def replay(
 
 
 def _comparison(policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Against | None:
-    """The two policies to compare; None without a second one. Raises ConfigError, InputError: as `Against.parse`."""
     if against is None:
         if labels is not None or html is not None:
             option = "--labels" if labels is not None else "--html"
@@ -283,14 +262,13 @@ def run(
         against.show(out)
     if not notes.turns:
         why = "has no assistant turn to judge; docs/replay.md has an example of each format"
-        typer.echo(f"{visible(str(log))} {why}", err=True)
+        typer.echo(f"{common.visible(str(log))} {why}", err=True)
     if summary.broken or not notes.turns:
-        return WRONG_INPUT
-    return FAILED if summary.judged_nothing else 0
+        return common.WRONG_INPUT
+    return common.FAILED if summary.judged_nothing else 0
 
 
 def _tell(summary: ReplaySummary, notes: ReadingNotes, out: Path, *, compared: bool) -> None:
-    """Prints the summary, and what was read of the log and left unchecked."""
     from rich.console import Console
 
     from vista_lab.cli.long_runs import tell_unchecked
@@ -299,7 +277,7 @@ def _tell(summary: ReplaySummary, notes: ReadingNotes, out: Path, *, compared: b
     judged_by = "replay: decisions of the policy monitor, which judged; yours are below" if compared else "replay"
     Console(highlight=False).print(summary_table(summary, judged_by))
     for line in notes.labels_told():
-        typer.echo(visible(line))
+        typer.echo(common.visible(line))
     for line in notes.told():
-        typer.echo(visible(line), err=True)
+        typer.echo(common.visible(line), err=True)
     tell_unchecked(summary, out)

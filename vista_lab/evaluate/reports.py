@@ -89,9 +89,9 @@ def list_reports(
     Example: `vista-guard reports list --action block`
     """
     with exit_codes():
+        from vista_guard.policy.labels import turn_name
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action
-        from vista_lab.metrics.calibration import turn_name
 
         actions = tuple(Action(one.value) for one in action or ())
         query = ReportFilter(tenant=tenant, actions=actions, conversation_id=conversation)

@@ -48,11 +48,8 @@ def _format(path: Path, value: LogValue) -> LogFormat:
     if found is not None:
         return found
     content = value.content
-    shown = (
-        f"the keys {', '.join(map(str, content))[:80]}"
-        if isinstance(content, Mapping)
-        else f"the value {str(content)[:80]!r}"
-    )
+    keys = f"the keys {', '.join(map(str, content))[:80]}" if isinstance(content, Mapping) else ""
+    shown = keys or f"the value {str(content)[:80]!r}"
     hint = messages_told(content)
     raise InputError(f"{path} {value.place} has {shown}: no known format. {hint and f'{hint}. '}{_help()}")
 
@@ -123,15 +120,11 @@ class OpenedLog:
 
 
 def open_entries(
-    path: Path,
-    log_format: LogFormat | None = None,
-    columns: Columns | None = None,
-    answer: Preference = "chosen",
+    path: Path, log_format: LogFormat | None = None, columns: Columns | None = None, answer: Preference = "chosen"
 ) -> OpenedLog:
     """Opens a log, whose entries are as of `read_log`. It is read once; a long one is also counted before.
 
-    Raises:
-        InputError, ConfigError: as `read_log`.
+    Raises InputError, ConfigError: as `read_log`.
     """
     raw: list[object] = []
     entries = _read(_noting(values(path), raw), path, log_format, columns, answer)
@@ -154,7 +147,6 @@ _EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|ev
 
 
 def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Iterator[LogValue | BrokenEntry]:
-    """The values, the first of which are also added to `raw`."""
     for value in found:
         if isinstance(value, LogValue) and len(raw) < FIRST:
             raw.append(value.content)
@@ -277,7 +269,6 @@ def _storable(entries: Entries, path: Path) -> Entries:
 
 
 def _head(items: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
-    """The entries up to the first value, included."""
     for entry in islice(items, PATIENCE):
         yield entry
         if isinstance(entry, LogValue):

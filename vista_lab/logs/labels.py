@@ -63,10 +63,8 @@ class LabelColumn:
         if (fine := meaning(label)) is not None:
             return TurnGold(label, positive=not fine)
         if (yes := _answer(label)) is None:
-            raise InputError(
-                f"has the label {cell!r} in column {self.name!r}; it must be yes, no, true, false, 1, 0, one of "
-                f"{', '.join(VERDICTS)}, one of these after 'not', or empty"
-            )
+            known = f"yes, no, true, false, 1, 0, one of {', '.join(VERDICTS)}, one of these after 'not', or empty"
+            raise InputError(f"has the label {cell!r} in column {self.name!r}; it must be {known}")
         fine_if_yes, why = self._direction(label)
         return TurnGold(label, positive=yes is not fine_if_yes, why=why)
 
@@ -122,7 +120,6 @@ def _verdict(words: Sequence[str]) -> bool | None:
 
 
 def _answer(label: str) -> bool | None:
-    """True for yes, False for no, None for anything else."""
     try:
         return {1.0: True, 0.0: False}.get(float(label))
     except ValueError:

@@ -64,9 +64,7 @@ class ReadingNotes:
 
     def told(self) -> list[str]:
         """A line for each kind of omission, with its first place and its number, the most frequent first."""
-        lines = [
-            f"{what}: {self.firsts[what]}" + (f", and {count - 1:,} more" if count > 1 else "")
-            for what, count in self.omissions.most_common(SHOWN)
-        ]
+        more = {what: f", and {count - 1:,} more" if count > 1 else "" for what, count in self.omissions.items()}
+        lines = [f"{what}: {self.firsts[what]}{more[what]}" for what, _ in self.omissions.most_common(SHOWN)]
         rest = len(self.omissions) - SHOWN
         return [*lines, *([f"… and {rest:,} other kinds of omissions"] if rest > 0 else [])]

@@ -56,11 +56,8 @@ def _value(content: object, rest: Sequence[Step], path: str) -> Any:
         return _value(content[step], rest[1:], path)
     if isinstance(step, int) and isinstance(content, list) and -len(content) <= step < len(content):
         return _value(content[step], rest[1:], path)
-    there = (
-        f"the keys {', '.join(map(str, content))[:80]}"
-        if isinstance(content, Mapping)
-        else f"a {type(content).__name__}"
-    )
+    keys = f"the keys {', '.join(map(str, content))[:80]}" if isinstance(content, Mapping) else ""
+    there = keys or f"a {type(content).__name__}"
     there = f"{len(content)} items" if isinstance(content, list) else there
     raise InputError(f"has nothing at {path}: there is no {'item' if step is None else step!r} in {there}")
 
@@ -71,10 +68,9 @@ def messages_told(content: object) -> str:
     if not places:
         return ""
     first = places[0]
-    return (
-        f"{', '.join(places)} {'holds' if len(places) == 1 else 'hold'} messages: --columns messages={first} reads all of them, "
-        f"--columns question={first}[-2].content,answer={first}[-1].content two"
-    )
+    hold = "holds" if len(places) == 1 else "hold"
+    two = f"--columns question={first}[-2].content,answer={first}[-1].content two"
+    return f"{', '.join(places)} {hold} messages: --columns messages={first} reads all of them, {two}"
 
 
 def _holders(content: object, place: str, levels: int) -> Iterator[str]:

@@ -115,9 +115,8 @@ def tool_documents(output: object) -> list[object]:
     """The texts of a tool's output, as documents, or its data as JSON."""
     data = decode(output)
     texts: list[object] = [text for message in output_messages(data) if (text := message_text(message))]
-    return texts or (
-        [json.dumps(data, ensure_ascii=False)] if isinstance(data, list | Mapping) and _has_data(data) else []
-    )
+    has_data = isinstance(data, list | Mapping) and _has_data(data)
+    return texts or ([json.dumps(data, ensure_ascii=False)] if has_data else [])
 
 
 def _has_data(value: object) -> bool:
@@ -294,7 +293,6 @@ def plain(content: Mapping[str, Any], role: str) -> list[Message]:
 
 
 def _part(part: Any) -> Any:
-    """A content part; Gemini's calls and results of functions in the form of the others."""
     if not isinstance(part, Mapping):
         return part
     for names, kind in ((("function_call", "functionCall"), "tool_call"), (RESPONSES, "tool_result")):
@@ -316,7 +314,6 @@ def _is_function(item: object, with_arguments: bool) -> bool:
 
 
 def _tool_text(content: object) -> str | list[Any] | None:
-    """A tool's answer: its text, or its data as JSON."""
     if content is None or isinstance(content, str):
         inner = decode_json(content)
         return inner if isinstance(inner, str) else content
@@ -328,7 +325,6 @@ def _tool_text(content: object) -> str | list[Any] | None:
 
 
 def _has_more(parts: Sequence[object]) -> bool:
-    """True if a part has data beside its text, such as a title."""
     return any(isinstance(part, Mapping) and "type" not in part and len(part) > 1 for part in parts)
 
 
@@ -337,7 +333,6 @@ def _is_result(part: object) -> bool:
 
 
 def _tool_answer(part: Mapping[str, Any]) -> Message:
-    """A tool's result as a message."""
     call = next(filter(None, (part.get(key) for key in ("tool_use_id", "call_id", "tool_call_id", "id"))), None)
     message: Message = {"role": "tool", "content": _result_text(part)}
     return {**message, "tool_call_id": call if isinstance(call, str) else json.dumps(call)} if call else message

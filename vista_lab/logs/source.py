@@ -346,7 +346,6 @@ def _count_in(line: bytes) -> int:
 
 
 def _count_file(path: Path) -> int:
-    """Number of values in a file of a folder; an unreadable file counts as one broken value."""
     try:
         return count(path)
     except InputError:
@@ -385,7 +384,6 @@ def shape(path: Path) -> Shape:
 
 
 def _is_table(head: bytes) -> bool:
-    """Recognises a header: delimited names, not JSON."""
     return not head.startswith((b"{", b'{"')) and delimiter_of(head.decode("utf-8", "replace")) is not None
 
 

@@ -170,9 +170,8 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
     first = (roots or spans)[0]
     if answering is None:
         return BrokenEntry(first.source, f"trace {first.trace} has no readable answer")
-    asked, answered = _split_output(
-        answering.inputs or next((span.inputs for span in candidates if span.inputs), ()), answering.outputs
-    )
+    given = answering.inputs or next((span.inputs for span in candidates if span.inputs), ())
+    asked, answered = _split_output(given, answering.outputs)
     return Exchange(
         thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,
         start=first.start,
@@ -262,9 +261,8 @@ def _continue_thread(past: Sequence[_Said], messages: Iterable[Message]) -> list
     systems = [one for one in new if one.system and one.key not in known]
     rest = [one for one in new if not one.system]
     before, after = ([one.key for one in part if one.spoken] for part in (past, rest))
-    inside = next(
-        (at for at in range(1, len(after) - len(before)) if before and after[at : at + len(before)] == before), 0
-    )
+    starts = range(1, len(after) - len(before)) if before else ()
+    inside = next((at for at in starts if after[at : at + len(before)] == before), 0)
     if inside:  # This trace has messages from before the log's first trace.
         earlier, rest = _split(rest, inside)
         return [*systems, *earlier, *past, *_split(rest, len(before))[1]]

@@ -192,9 +192,8 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
             f"Fleiss' kappa needs the same number of ratings per case, at least two; one case has {odd}, the first {raters}"
         )
     counts = [Counter(case) for case in cases]
-    agreed = sum(count * (count - 1) for case in counts for count in case.values()) / (
-        len(cases) * raters * (raters - 1)
-    )
+    pairs = len(cases) * raters * (raters - 1)
+    agreed = sum(count * (count - 1) for case in counts for count in case.values()) / pairs
     chance = sum((count / (len(cases) * raters)) ** 2 for count in sum(counts, Counter[Hashable]()).values())
     return (agreed - chance) / (1 - chance) if chance < 1 else None
 
@@ -314,10 +313,9 @@ def _weights(conversations: Sequence[str], draws: int, seed: int) -> Counts:
 def _pair(
     one: str, other: str, turns: Sequence[Turn], aligned: Sequence[Sequence[ClaimGroup]], weights: Counts
 ) -> PairAgreement | None:
-    rows = [
-        _shared_counts(one, other, turn_groups) if one in turn and other in turn else (0, 0, 0)
-        for turn, turn_groups in zip(turns, aligned, strict=True)
-    ]
+    both = zip(turns, aligned, strict=True)
+    none = (0, 0, 0)
+    rows = [_shared_counts(one, other, own) if {one, other} <= turn.keys() else none for turn, own in both]
     shared_turns = sum(one in turn and other in turn for turn in turns)
     if not shared_turns:
         return None

@@ -18,13 +18,14 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.policy.labels import FineLabel, TurnName
+from vista_guard.policy.labels import FineLabel, TurnName, turn_name
 from vista_guard.policy.risk import ALARMS, Level, Reliability, RiskGroup, RiskTable, alarms, reliability
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Finding, Outcome, TurnReport
+from vista_lab.files import reading
 from vista_lab.metrics.turn_risk import Fit, RatedTurn, fit, why_not
 
 Line = TypeVar("Line", bound=BaseModel)
@@ -62,8 +63,6 @@ class Calibration:
 
 @dataclass
 class _Words:
-    """All labels of one turn."""
-
     turn: bool | None = None
     claims: dict[str, bool] = field(default_factory=dict)
     """By id and by text: no id reads like a text that somebody would claim."""
@@ -78,9 +77,8 @@ class _Words:
 def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: date) -> Calibration:
     """Joins reports that `replay` wrote with labels; `level` is what is counted, `source` says what the turns are.
 
-    Raises:
-        InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
-            that were rewritten, or nothing that is labelled fine.
+    Raises InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns
+    that were rewritten, or nothing that is labelled fine.
     """
     words = _by_turn(labels)
     turn_reports = list(_read_reports(reports))
@@ -89,14 +87,10 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
     turns = [_label_turn(labels, report, words.get(_name(report), _Words())) for report in turn_reports]
     group = fine_group(turns, level, source)
     if group is None:
-        total, matched = (
-            sum(turn_words.count for turn_words in words.values()),
-            sum(len(turn_words.used) for turn_words in words.values()),
-        )
-        raise InputError(
-            f"no turn of {reports} is labelled fine in {labels} (level {level}): {matched:,} of {total:,} labels name a "
-            "reported turn or claim. Check conversation_id and turn_index"
-        )
+        total = sum(one.count for one in words.values())
+        matched = sum(len(one.used) for one in words.values())
+        named = f"{matched:,} of {total:,} labels name a reported turn or claim. Check conversation_id and turn_index"
+        raise InputError(f"no turn of {reports} is labelled fine in {labels} (level {level}): {named}")
     fitted, unfitted = _fit(turn_reports, turns, source)
     return Calibration(
         table=RiskTable(
@@ -122,11 +116,9 @@ def fine_group(turns: Sequence[LabelledTurn], level: Level, source: str) -> Risk
 
 
 def _fit(reports: Sequence[TurnReport], turns: Sequence[LabelledTurn], source: str) -> tuple[Fit | None, str | None]:
-    rated = [
-        RatedTurn(report.outcomes, report.evidence_missing, turn.fine, report.conversation_id or "", source)
-        for report, turn in zip(reports, turns, strict=True)
-        if turn.fine is not None
-    ]
+    known = ((report, turn.fine) for report, turn in zip(reports, turns, strict=True) if turn.fine is not None)
+    named = ((one.outcomes, one.evidence_missing, fine, one.conversation_id or "") for one, fine in known)
+    rated = [RatedTurn(*own, source) for own in named]
     why = why_not(rated)
     if why is not None:
         return None, why
@@ -157,9 +149,8 @@ def _unit(turn: LabelledTurn, level: Level, *, fine: bool) -> tuple[list[Finding
     if level is Level.TURN:
         return (findings, 1.0) if turn.fine is fine else None
     claim_ids = {claim for claim, word in turn.claims.items() if word is fine}
-    return (
-        ([finding for finding in findings if finding.claim.id in claim_ids], 1 / len(claim_ids)) if claim_ids else None
-    )
+    own = [finding for finding in findings if finding.claim.id in claim_ids]
+    return (own, 1 / len(claim_ids)) if claim_ids else None
 
 
 def _losses(findings: Sequence[Finding], level: Level, share: float) -> list[tuple[float, float]]:
@@ -196,10 +187,8 @@ def _label_turn(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
     own = frozenset(by_claim)
     if words.turn and not all(by_claim.values()):
         bad = next(claim for claim, fine in by_claim.items() if not fine)
-        raise InputError(
-            f"{path}: {turn_name(report.conversation_id, report.turn_index)} is labelled fine, and its claim "
-            f"{bad} is not. Correct one of them"
-        )
+        where = turn_name(report.conversation_id, report.turn_index)
+        raise InputError(f"{path}: {where} is labelled fine, and its claim {bad} is not. Correct one of them")
     if words.turn:
         by_claim = {outcome.claim.id: True for outcome in report.outcomes}
     complete = len(by_claim) == len(report.outcomes)
@@ -235,10 +224,9 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
         first = first or report
         where = f"{path}, line {number}"
         if report.judge != first.judge:
-            raise InputError(
-                f"{where} was judged by {report.judge.name} {report.judge.version}, the first line by {first.judge.name} "
-                f"{first.judge.version}. A risk table fits one judge: split the file"
-            )
+            own, earlier = (f"{one.name} {one.version}" for one in (report.judge, first.judge))
+            judged = f"{where} was judged by {own}, the first line by {earlier}"
+            raise InputError(f"{judged}. A risk table fits one judge: split the file")
         if report.attempts:
             raise InputError(f"{where} reports a rewritten turn. Replay the log with --policy monitor")
         if _name(report) in seen:
@@ -248,21 +236,9 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
 
 
 def _lines(path: Path, model: type[Line], noun: str) -> Iterator[tuple[int, Line]]:
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield number, model.model_validate_json(line)
-    except OSError as exc:
-        raise InputError(f"{noun} {path} cannot be read: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc
-
-
-def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
-    """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
-    one_line = " ".join(question.split())
-    words = f' (asked: "{one_line[:60]}{"…" * (len(one_line) > 60)}")' if one_line else ""
-    return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"
+    with reading(f"{noun} {path}"), path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                with reading(f"{path}, line {number}"):
+                    parsed = model.model_validate_json(line)
+                yield number, parsed

@@ -197,11 +197,8 @@ def match_claims(
     matches: dict[int, int] = {}
     for same in STEPS if steps is None else steps:
         free_left = [place for place in range(len(left)) if place not in matches.values()]
-        edges = {
-            target: _nearest(left, right[target], free_left, same)
-            for target in range(len(right))
-            if target not in matches
-        }
+        open_targets = [target for target in range(len(right)) if target not in matches]
+        edges = {target: _nearest(left, right[target], free_left, same) for target in open_targets}
         matches |= maximum_matching(edges)
     return matches
 

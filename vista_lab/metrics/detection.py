@@ -100,13 +100,9 @@ class Detection:
     def of(cls, pairs: Iterable[tuple[bool, bool | None]]) -> Detection:
         """Counts (gold, predicted | None)."""
         known = list(pairs)
-        return cls(
-            tp=known.count((True, True)),
-            fp=known.count((False, True)),
-            fn=known.count((True, False)),
-            tn=known.count((False, False)),
-            unchecked=sum(predicted is None for _, predicted in known),
-        )
+        found, right = known.count((True, True)), known.count((False, False))
+        wrong, missed = known.count((False, True)), known.count((True, False))
+        return cls(found, wrong, missed, right, unchecked=sum(predicted is None for _, predicted in known))
 
     @property
     def judged(self) -> int:

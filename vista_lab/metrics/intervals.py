@@ -46,8 +46,7 @@ class Share:
     def interval(self) -> tuple[float, float]:
         """Wilson's score interval (1927) of 95 %, in [0, 1]: it holds near 0 and 1 too, and for few cases.
 
-        Raises:
-            ZeroDivisionError: `n` is 0.
+        Raises ZeroDivisionError: `n` is 0.
         """
         square = _Z * _Z
         middle = (self.hits / self.n + square / (2 * self.n)) / (1 + square / self.n)
@@ -116,9 +115,8 @@ def bootstrap_interval(
     samples = (rng.integers(len(rows), size=len(rows)) for _ in range(draws))
     # Groups of one row each are drawn at once: ten thousand of them need not be put together one by one.
     single = len(rows) == len(groups)
-    return _percentiles(
-        np.array([figure(sample if single else np.concatenate([rows[at] for at in sample])) for sample in samples])
-    )
+    drawn = (sample if single else np.concatenate([rows[at] for at in sample]) for sample in samples)
+    return _percentiles(np.array([figure(sample) for sample in drawn]))
 
 
 def mean_interval(groups: Sequence[str], values: Sequence[float], draws: int = DRAWS) -> tuple[float, float]:
@@ -129,13 +127,11 @@ def mean_interval(groups: Sequence[str], values: Sequence[float], draws: int = D
     # The same samples at once, some million places at a time: a call of numpy a sample would cost more than all draws.
     rng, at_once = np.random.default_rng(_SEED), max(1, _PLACES // len(array))
     sizes = [min(at_once, draws - done) for done in range(0, draws, at_once)]
-    return _percentiles(
-        np.concatenate([array[rng.integers(len(array), size=(size, len(array)))].mean(axis=1) for size in sizes])
-    )
+    count = len(array)
+    return _percentiles(np.concatenate([array[rng.integers(count, size=(size, count))].mean(axis=1) for size in sizes]))
 
 
 def _percentiles(values: np.ndarray) -> tuple[float, float]:
-    """The 2.5th and the 97.5th percentile of those that are numbers."""
     finite = values[~np.isnan(values)]
     if not len(finite):
         return math.nan, math.nan

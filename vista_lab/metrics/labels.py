@@ -31,11 +31,9 @@ def accuracy(confusion: Confusion) -> float | None:
 
 def supported_accuracy(confusion: Confusion) -> float | None:
     """Share of claims on which judge and human agree whether it is VERIFIED, in [0, 1]. None without claims."""
-    agreed = sum(
-        n
-        for (human, judged), n in confusion.items()
-        if judged is not None and (human is Label.VERIFIED) == (judged is Label.VERIFIED)
-    )
+    judged_pairs = [(human, judged, n) for (human, judged), n in confusion.items() if judged is not None]
+    verified = Label.VERIFIED
+    agreed = sum(n for human, judged, n in judged_pairs if (human is verified) == (judged is verified))
     return _share(agreed, confusion.total())
 
 

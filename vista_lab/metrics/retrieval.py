@@ -29,8 +29,7 @@ class RecallCurve:
     def at(self, k: int) -> float:
         """R@k, the mean over queries; not a number without any.
 
-        Raises:
-            ValueError: k is 0, or deeper than the ranking went.
+        Raises ValueError: k is 0, or deeper than the ranking went.
         """
         if not 1 <= k <= self.depth:
             raise ValueError(f"R@{k} is not known; k lies between 1 and {self.depth}")

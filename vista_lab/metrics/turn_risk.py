@@ -76,10 +76,8 @@ def why_not(turns: Sequence[RatedTurn]) -> str | None:
 def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     """A logistic regression with weights of one sign, at even odds of fine and other turns, cross-fitted over groups.
 
-    `turns` are of one judge, and `name` describes them; turns without a judged claim are left out.
-
-    Raises:
-        ConfigError: scikit-learn is not installed.
+    `turns` are of one judge, and `name` describes them; turns without a judged claim are left out. Raises ConfigError:
+    scikit-learn is not installed.
     """
     require("fitting the turn's risk", "sklearn", extra="evaluation")
     judged = [(turn, features) for turn in turns if (features := turn.signals) is not None]
@@ -97,11 +95,8 @@ def fine_turns(rated: Sequence[tuple[RatedTurn, float]], source: str) -> TurnGro
     """The fine turns with their risks, as a risk table keeps them. Turns without any evidence are left out."""
     fine = [(turn, risk) for turn, risk in rated if turn.fine and not turn.evidence_missing]
     alarms = [TurnAlarm(_step(risk), _claims(turn)) for turn, risk in fine if turn.signals and turn.signals.worst > 0]
-    return TurnGroup(
-        source=source,
-        claims=dict(sorted(Counter(_claims(turn) for turn, _ in fine).items())),
-        alarms=tuple(sorted(alarms, reverse=True)),
-    )
+    claims = dict(sorted(Counter(_claims(turn) for turn, _ in fine).items()))
+    return TurnGroup(source=source, claims=claims, alarms=tuple(sorted(alarms, reverse=True)))
 
 
 def _limit(groups: Sequence[TurnGroup], rate: float) -> float | None:

@@ -35,7 +35,7 @@ ADDS = Additions(
         ),
     ),
     systems={"oasis": "vista_lab.oasis.system:RECIPE"},
-    data_sets=("vista_lab.oasis.sets:data_sets",),
+    data_sets="vista_lab.oasis",
     forms="vista_lab.oasis",
     tables={"oasis": "vista_lab.oasis.tables:TABLES"},
 )

@@ -166,8 +166,7 @@ _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "un
 def fields(text: str, shown: str) -> dict[str, Any]:
     """Fields of the last JSON object in an answer, under our names, whatever surrounds it.
 
-    Raises:
-        UnreadableError: there is none, or it only repeats what the prompt showed.
+    Raises UnreadableError: there is none, or it only repeats what the prompt showed.
     """
     every, own = whole_objects(text, shown)
     objects = [content for value in own if (content := _known_fields(value))]
@@ -248,12 +247,10 @@ def _text(content: Mapping[str, Any], name: str, text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """One line, without the number or the dash of a list item."""
     return re.sub(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+", "", " ".join(clean(text).split()))
 
 
 def _schema(step: str) -> Mapping[str, Any]:
-    """JSON schema of a step's answer."""
     text: dict[str, Any] = {"type": "string"}
     parts: dict[str, dict[str, Any]] = {
         "claims": {"claims": {"type": "array", "items": text}},

@@ -79,9 +79,8 @@ class EmbeddedGenerator:
 
     def learn(self, passages: Iterable[Passage]) -> None:
         """Takes substitutes from these passages: windows of the whole corpus. Else a passage's own claims lend them."""
-        self._donors = Donors(
-            ((one.document, claim) for one in passages for claim in plain_claims(one.text)), self._embedder
-        )
+        claims = ((one.document, claim) for one in passages for claim in plain_claims(one.text))
+        self._donors = Donors(claims, self._embedder)
 
     @property
     def name(self) -> str:
@@ -112,16 +111,12 @@ class EmbeddedGenerator:
         return NoPair(f"the rules can make none of its {len(claims)} claims false")
 
     def _draw_edits(self, claims: Sequence[str], passage: Passage, seed: str) -> list[tuple[int, Alteration]]:
-        """All edits of all claims in random order, likely ones first as a rule."""
-        rng, donors = (
-            Random(seed),
-            self._donors or Donors([(passage.document, claim) for claim in claims], self._embedder),
+        rng, own = Random(seed), [(passage.document, claim) for claim in claims]
+        donors = self._donors or Donors(own, self._embedder)
+        found = (
+            (place, alterations(claim, passage, donors, self._edits, self._seed)) for place, claim in enumerate(claims)
         )
-        edits = [
-            (place, edit)
-            for place, claim in enumerate(claims)
-            for edit in alterations(claim, passage, donors, self._edits, self._seed)
-        ]
+        edits = [(place, edit) for place, own in found for edit in own]
         return sorted(edits, key=lambda candidate: rng.random() ** (1.0 / candidate[1].weight), reverse=True)
 
 

@@ -13,6 +13,9 @@ data/
     retriever.jsonl           claim and passage (§5.2); `group`: rows of one are never each other's negatives
     extractor.jsonl           text and claims (§5.1)
     task1.json, task2.json    logs in the reference format (§4.2), for `eval`, `compare`, `calibrate`
+
+Passages themselves are in no log, as models may know them by heart. Both logs name the document that a turn is of, so that
+intervals draw documents.
 """
 
 from __future__ import annotations
@@ -26,14 +29,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
+from vista_guard.types import Label
+from vista_lab.files import writing
 from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
-from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.oasis.triplets import pair_of, settled, twinned, verifier_triplets
-from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.folder import claim_folder, read_manifest
 from vista_lab.runs.made import EXPORT, State
 
 
@@ -80,7 +84,7 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
         raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
     parts = divide(every, how.splitting)
     counts: Counter[str] = Counter()
-    _check_folder(out)
+    claim_folder(out, "export", (EXPORT, *SetPart))
     for part, members in parts.items():
         usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
         counts += _write_part(out / part, usable, how, [record.passage for record in members])
@@ -94,36 +98,18 @@ def is_usable(record: Record, *, doubtful: bool = False) -> bool:
     return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
 
 
-def _check_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *SetPart}]
-    except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{out} is a file; an export needs a folder. Choose another --out") from exc
-    except OSError as exc:
-        raise ConfigError(f"{out} cannot be written: {exc.strerror}. Choose another --out") from exc
-    if others and not (out / EXPORT).exists():
-        raise ConfigError(f"{out} has {sorted(others)[0]} but no {EXPORT}, so it is no export. Choose another --out")
-
-
 def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], counts: Counter[str]) -> ExportNote:
     gates = {read_manifest(folder).system.options.get("gate", "none") for folder in sets}
     split = how.splitting
-    return ExportNote(
-        sets=tuple(folder.name for folder in sets),
-        made_by=tuple(sorted({record.made_by for record in records})),
-        gate=", ".join(sorted(gates - {"none"})) or "none",
-        doubtful=how.doubtful,
-        split=f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}",
-        counts=dict(sorted(counts.items())),
-    )
+    names, makers = tuple(folder.name for folder in sets), tuple(sorted({record.made_by for record in records}))
+    gate, told = ", ".join(sorted(gates - {"none"})) or "none", dict(sorted(counts.items()))
+    by = f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}"
+    return ExportNote(sets=names, made_by=makers, gate=gate, doubtful=how.doubtful, split=by, counts=told)
 
 
 def _write_part(folder: Path, records: Sequence[Record], how: Exporting, passages: Sequence[Passage]) -> Counter[str]:
-    try:
+    with writing(folder):
         folder.mkdir(exist_ok=True)
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     counts: Counter[str] = Counter()
     triplets = list(verifier_triplets(records, passages, how.neutrals, entailed_by_unfactual=how.entailed_by_unfactual))
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
@@ -146,16 +132,11 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting, passage
     return counts
 
 
-def _altered_claims(pair: GeneratedPair) -> list[str]:
-    """C̄: the claims with the falsified one in its place."""
-    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
-
-
 RELEASED: Mapping[str, Callable[[Passage, GeneratedPair], dict[str, Any]]] = {
     "claim_extraction": lambda passage, pair: {"text": passage.text, "claims": list(pair.claims)},
     "claim_falsification": lambda passage, pair: {"original": pair.original, "falsified": pair.falsified},
     "factual_text": lambda passage, pair: {"claims": list(pair.claims), "text": pair.factual},
-    "unfactual_text": lambda passage, pair: {"claims": _altered_claims(pair), "text": pair.unfactual},
+    "unfactual_text": lambda passage, pair: {"claims": pair.altered_claims, "text": pair.unfactual},
 }
 """The four files of the released data, by name; each row has the document as its title."""
 
@@ -172,3 +153,53 @@ def retriever_pairs(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
         for claim in (*pair.claims, pair.falsified):
             for kind, text in (("t", record.passage.text), ("F", pair.factual), ("U", pair.unfactual)):
                 yield {"claim": claim, "passage": text, "kind": kind, "group": record.passage.id}
+
+
+TASK_1, TASK_2 = "task1.json", "task2.json"
+"""Names of the logs."""
+
+JUDGEMENTS = {Label.VERIFIED: "verifiable", Label.CONTRADICTED: "contradicted"}
+"""Words of the reference format."""
+
+
+def text_log(records: Iterable[Record]) -> str:
+    """Task 1: each factual and each unfactual text as the one turn of a conversation. Records without a pair are left out."""
+    return _log(line for record, pair in _pairs(records) for line in _texts(record, pair))
+
+
+def claim_log(records: Iterable[Record]) -> str:
+    """Task 2: each falsified claim and its original as one turn each, with the factual text as its document.
+
+    The turn brings itself as its one claim, with a label, for `--claims given`.
+    """
+    return _log(line for record, pair in _pairs(records) for line in _claims(record, pair))
+
+
+def _pairs(records: Iterable[Record]) -> Iterator[tuple[Record, GeneratedPair]]:
+    return ((record, record.pair) for record in records if record.pair is not None)
+
+
+def _texts(record: Record, pair: GeneratedPair) -> Iterator[dict[str, Any]]:
+    yield _turn(record, "factual", pair.factual, true=True)
+    yield _turn(record, "unfactual", pair.unfactual, true=False)
+
+
+def _claims(record: Record, pair: GeneratedPair) -> Iterator[dict[str, Any]]:
+    for name, claim, label in (
+        ("original", pair.original, Label.VERIFIED),
+        ("falsified", pair.falsified, Label.CONTRADICTED),
+    ):
+        claims = [{"claim_text": claim, "human_judgement": JUDGEMENTS[label]}]
+        turn = _turn(record, name, claim, true=label is Label.VERIFIED)
+        yield {**turn, "retrieved_document": pair.factual, "human_claims": claims}
+
+
+def _turn(record: Record, name: str, text: str, *, true: bool) -> dict[str, Any]:
+    label = "faithful" if true else "hallucinated"
+    place = {"conversation_id": f"{record.passage.id}/{name}", "original_dataset_label": label}
+    return {"role": "assistant", "utterance": text, **place, "group": record.passage.document}
+
+
+def _log(turns: Iterable[dict[str, Any]]) -> str:
+    lines = ",\n".join(json.dumps([turn], ensure_ascii=False) for turn in turns)
+    return f"[\n{lines}\n]\n"

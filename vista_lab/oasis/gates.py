@@ -204,7 +204,6 @@ def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 
 def _ends(text: str) -> list[int]:
-    """Word indices at which all sentences but the last end."""
     ends, place = [], 0
     for sentence in sentences_of(text) or [text]:
         place += len(sentence.split())

@@ -15,20 +15,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import ConfigError
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile
 from vista_guard.types import JudgeInfo
-from vista_lab.logs.source import Task
 from vista_lab.oasis.gates import certain, standing
 from vista_lab.oasis.passages import Corpus, Cut, survey
 from vista_lab.oasis.records import RECORD_LINES, GeneratedPair, NoPair, PairAnswer, Passage, Record, all_records
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
-from vista_lab.runs.made import RECORDS, GateVerdict, MadeSet, State
+from vista_lab.runs.folder import Manifest, begin, read_manifest
+from vista_lab.runs.made import GateVerdict, State, made_from, open_records
 from vista_lab.runs.workers import work_through
 from vista_lab.systems.protocol import SystemInfo
 
@@ -70,11 +67,7 @@ class JudgedGates(Protocol):
     def name(self) -> str: ...
 
     async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
-        """The verdicts of all judged gates.
-
-        Raises:
-            JudgeError: the verifier failed.
-        """
+        """The verdicts of all judged gates. Raises JudgeError: the verifier failed."""
         ...
 
 
@@ -100,38 +93,20 @@ class HowGenerated:
             **self.options,
         }
         name, _, rules = self.generator.partition(" ")
-        rows = Rows(
-            name=corpus.folder.resolve().name,
-            split="all",
-            task=Task.UNVERIFIABLE,
-            test=False,
-            files=corpus.files,
-            conversations=tuple(corpus.documents),
-            turns=corpus.passages,
-            skipped={file.reason: 1 for file in corpus.skipped if file.broken},
-        )
-        return Manifest(
-            made_by=f"vista-guard {version('vista-guard')}",
-            system=SystemInfo(
-                name=SYSTEM, judge=JudgeInfo(name=name, version=rules or "-"), options=options, prompts=self.prompts
-            ),
-            rows=rows,
-            claims="given",
-            limit=cut.limit or None,
-            seed=cut.seed,
-            created=datetime.now(UTC),
-        )
+        judge = JudgeInfo(name=name, version=rules or "-")
+        source = made_from(corpus.folder.resolve().name, corpus.files, corpus.documents, corpus.passages)
+        skipped = {file.reason: 1 for file in corpus.skipped if file.broken}
+        system = SystemInfo(name=SYSTEM, judge=judge, options=options, prompts=self.prompts)
+        return begin(system, source.model_copy(update={"skipped": skipped}), limit=cut.limit or None, seed=cut.seed)
 
 
 def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
     """Opens the records of a new set, or of one made in the same way, which is resumed.
 
-    Raises:
-        ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use, or
-            cannot be written.
+    Raises ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use,
+    or cannot be written.
     """
-    claim_folder(folder, "generated set", {MANIFEST, RECORDS})
-    return LineFile.open(folder / RECORDS, RECORD_LINES, MadeSet(folder, manifest))
+    return open_records(folder, "generated set", RECORD_LINES, manifest)
 
 
 @dataclass
@@ -167,15 +142,6 @@ class Making:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def count_records(folder: Path) -> int:
-    """Counts a set's records by lines, without parsing; 0 if the folder does not exist."""
-    try:
-        with (folder / RECORDS).open("rb") as file:
-            return sum(1 for line in file if line.endswith(b"\n"))
-    except OSError:
-        return 0
-
-
 def join(sets: Sequence[Path], out: Path) -> int:
     """Joins the sets of shards into a new one, in the order given; returns its number of records.
 
@@ -186,9 +152,8 @@ def join(sets: Sequence[Path], out: Path) -> int:
     manifests = [read_manifest(folder) for folder in sets]
     joined = _join_manifests(manifests)
     for folder, manifest in zip(sets, manifests, strict=True):
-        _join_manifests([manifest]).check_same(
-            folder, joined.model_copy(update={"rows": _join_manifests([manifest]).rows})
-        )
+        alone = _join_manifests([manifest])
+        alone.check_same(folder, joined.model_copy(update={"rows": alone.rows}))
     for _ in all_records(sets):  # Nothing is written of sets that cannot be joined.
         pass
     with closing(open_set(out, joined)) as records:
@@ -256,15 +221,13 @@ async def make_set(
     options, prompts = getattr(generator, "options", {}), getattr(generator, "prompts", {})
     how = HowGenerated(generator.name, "none" if gates is None else gates.name, options, prompts)
     outcome = await generate(corpus, Making(generator, gates, at_once), out, how)
-    from vista_lab.oasis.card import write_card
+    from vista_lab.oasis.statistics import write_card
 
     write_card(out)
     return outcome
 
 
 class _Run:
-    """One run: makes the record of each passage, and writes it."""
-
     def __init__(self, corpus: Corpus, making: Making, records: LineFile[Record], outcome: Outcome) -> None:
         self._corpus, self._making, self._records, self._outcome = corpus, making, records, outcome
 
@@ -295,7 +258,6 @@ class _Run:
         return Record(passage=passage, state=state, pair=pair, verdicts=verdicts, reason=reason, **origin)
 
     def _refusal(self, passage: Passage) -> str:
-        """Why the passage is skipped; empty if it is not."""
         language = self._corpus.languages.get(passage.document)
         if language:
             return f"language: the document is in {language!r}, not in {self._corpus.cut.language!r}"

@@ -54,8 +54,6 @@ Probabilities = Sequence[float]
 
 @dataclass(frozen=True)
 class _Question:
-    """Evidence and claim for the verifier, and the grader of its answer."""
-
     gate: str
     evidence: str
     claim: str
@@ -82,11 +80,7 @@ class VerifierGates:
         return self._verifier.name
 
     async def verdicts(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
-        """The verdicts of all judged gates.
-
-        Raises:
-            JudgeError: the verifier failed.
-        """
+        """The verdicts of all judged gates. Raises JudgeError: the verifier failed."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.judge, passage, pair)
 
     def judge(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
@@ -100,12 +94,10 @@ class VerifierGates:
             raise JudgeError(f"the gate {self.name} failed: {type(exc).__name__}: {exc}") from exc
         verdicts = []
         for question, row in zip(questions, rows, strict=True):
-            grade, score, why = question.grade(
-                self._by_sentence(question, [float(value) for value in row]), self._limits
-            )
-            verdicts.append(
-                GateVerdict(gate=question.gate, grade=grade, about=question.claim, score=round(score, 3), why=why)
-            )
+            read = self._by_sentence(question, [float(value) for value in row])
+            grade, score, why = question.grade(read, self._limits)
+            about, score = question.claim, round(score, 3)
+            verdicts.append(GateVerdict(gate=question.gate, grade=grade, about=about, score=score, why=why))
         return (*verdicts, _copies(passage, pair))
 
     def _by_sentence(self, question: _Question, row: Probabilities) -> Probabilities:

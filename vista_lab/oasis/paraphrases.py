@@ -127,11 +127,8 @@ def _may_be_reformed(text: str, value: Value) -> bool:
     """True if no neighbouring word depends on the value's form, nor counts with it: "three hundred"."""
     after = text[value.end : value.end + 1]
     beside = any(word.tag == "CD" and word.start == value.end + 1 for word in tokens(text))
-    return (
-        not beside
-        and after not in {"-", "/", "%"}
-        and not re.search(r"(?:[\w$/.,-]|\b(?:the|a|an|this|that|each|every) )$", text[: value.start])
-    )
+    joined = re.search(r"(?:[\w$/.,-]|\b(?:the|a|an|this|that|each|every) )$", text[: value.start])
+    return not beside and after not in {"-", "/", "%"} and not joined
 
 
 def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
@@ -155,9 +152,8 @@ def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
                 continue  # the word has another part of speech here
             text = text[:start] + new + text[end:]
             shift = len(new) - (end - start)
-            changed = [(a + shift, b + shift) if a >= start else (a, b) for a, b in changed] + [
-                (start, start + len(new))
-            ]
+            moved = [(a + shift, b + shift) if a >= start else (a, b) for a, b in changed]
+            changed = [*moved, (start, start + len(new))]
     return text
 
 

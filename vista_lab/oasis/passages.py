@@ -103,8 +103,7 @@ class Corpus:
     def read(self) -> Iterator[tuple[Document, list[Passage]]]:
         """Each document of the shard with its drawn passages, read again from the disk.
 
-        Raises:
-            InputError: a file changed since it was cut.
+        Raises InputError: a file changed since it was cut.
         """
         wanted = set(self.documents)
         for document in _documents(self.folder, [], self.reader):
@@ -130,8 +129,7 @@ class Corpus:
 def survey(folder: Path, cut: Cut) -> Corpus:
     """Reads and cuts all documents of a folder.
 
-    Raises:
-        InputError: the folder does not exist, or holds no text that can be cut.
+    Raises InputError: the folder does not exist, or holds no text that can be cut.
     """
     corpus = Corpus(folder, cut)
     nearby = _Nearby()

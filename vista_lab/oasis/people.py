@@ -28,10 +28,9 @@ from vista_lab.annotate.sheets import Faults, FilledSheet, Table, collect_sheets
 from vista_lab.annotate.study import Study, StudyData, StudySet, annotator_names, load
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.intervals import Share, share_interval
-from vista_lab.oasis.exports import ExportNote
+from vista_lab.oasis.exports import TASK_1, TASK_2, ExportNote, claim_log, text_log
 from vista_lab.oasis.records import GeneratedPair, Record, read_records
 from vista_lab.oasis.splits import SetPart, Splitting
-from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.runs.made import RECORDS, State
 from vista_lab.runs.plan import sample_names
@@ -98,12 +97,9 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     chosen = sample_names(known, sample + shared, wanted.seed)
     assigned = _assign(chosen, frozenset(sample_names(chosen, shared, wanted.seed)), names)
     records = [record for record in usable if record.passage.id in assigned]
-    source = StudySet(
-        name=folder.resolve().name + (" (test part)" if wanted.part == "test" else ""),
-        files={RECORDS: sha256((folder / RECORDS).read_bytes()).hexdigest()},
-        conversations=len(chosen),
-        of=len(usable),
-    )
+    name = folder.resolve().name + (" (test part)" if wanted.part == "test" else "")
+    files = {RECORDS: sha256((folder / RECORDS).read_bytes()).hexdigest()}
+    source = StudySet(name=name, files=files, conversations=len(chosen), of=len(usable))
     studies = {}
     for step in Step:
         study = Study(annotators=names, seed=wanted.seed, shown=False, sets=(source,), shared=shared, form=step.form)
@@ -152,16 +148,11 @@ def item_of(step: Step, record: Record, annotators: tuple[str, ...] = ()) -> Ite
     return Item(record.passage.id, texts, parts, record.passage.document, annotators)
 
 
-def _altered(pair: GeneratedPair) -> Sequence[str]:
-    """C̄: the claims with the falsified one in its place."""
-    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
-
-
 _SHOWN: Mapping[Step, Callable[[Record, GeneratedPair], tuple[Mapping[str, str], Sequence[str]]]] = {
     Step.EXTRACTION: lambda record, pair: ({"passage": record.passage.text}, pair.claims),
     Step.FALSIFICATION: lambda _, pair: ({"original": pair.original, "falsified": pair.falsified}, ()),
     Step.FACTUAL: lambda _, pair: ({"paraphrase": pair.factual}, pair.claims),
-    Step.UNFACTUAL: lambda _, pair: ({"unfactual_text": pair.unfactual}, _altered(pair)),
+    Step.UNFACTUAL: lambda _, pair: ({"unfactual_text": pair.unfactual}, pair.altered_claims),
 }
 
 
@@ -238,11 +229,7 @@ def _unfinished(annotators: Sequence[str], filled: Sequence[FilledSheet]) -> Ite
 
 
 def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) -> None:
-    """Checks that the items still match `records`.
-
-    Raises:
-        InputError: a passage is missing, or has other texts; names it.
-    """
+    """Checks that the items still match `records`. Raises InputError: a passage is missing, or has other texts; names it."""
     by_id = {record.passage.id: record for record in records}
     for item in items:
         record = by_id.get(item.id)
@@ -365,9 +352,7 @@ def figures(line: Line, work: StepWork) -> LineFigures:
         rows=Share.of(right),
         interval=share_interval([row.item.group for row in decided], right),
         passages=Share.of(passages.values()),
-        passage_interval=share_interval(
-            [item.group for item in work.items if item.id in passages], [*passages.values()]
-        ),
+        passage_interval=share_interval([one.group for one in work.items if one.id in passages], [*passages.values()]),
         discarded=sum(row.settled == DISCARDED for row in rows),
         open=sum(row.settled is None for row in rows),
         kappa=fleiss_kappa(shared) if shared else None,
@@ -386,28 +371,16 @@ def _passages(rows: Sequence[MarkedRow]) -> dict[str, bool]:
 
 def annotator_figures(works: Sequence[StepWork]) -> list[AnnotatorFigures]:
     """Figures of each annotator over all steps; factual texts count once, by both of their marks."""
-    rows = [
-        row
-        for line in LINES
-        if line.printed
-        for work in works
-        if work.step is line.step
-        for row in marked_rows(line, work)
-    ]
+    printed = [(line, work) for line in LINES if line.printed for work in works if work.step is line.step]
+    rows = [row for line, work in printed for row in marked_rows(line, work)]
     found = []
     for who in sorted({who for row in rows for who in row.by}):
         own = [row for row in rows if who in row.by]
         words = [row.by[who] for row in own]
         compared = [row for row in own if len(row.by) > 1 and row.settled is not None]
-        found.append(
-            AnnotatorFigures(
-                who,
-                len(own),
-                Share(words.count(WRONG), len(own) - words.count(DISCARDED)),
-                words.count(DISCARDED),
-                Share.of(row.by[who] != row.settled for row in compared),
-            )
-        )
+        discarded, wrong = words.count(DISCARDED), words.count(WRONG)
+        unlike = Share.of(row.by[who] != row.settled for row in compared)
+        found.append(AnnotatorFigures(who, len(own), Share(wrong, len(own) - discarded), discarded, unlike))
     return found
 
 
@@ -428,11 +401,7 @@ def discussion(works: Sequence[StepWork]) -> Table | None:
 
 
 def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
-    """Adds the answers of a discussion.
-
-    Raises:
-        InputError: the file cannot be read, or cells are wrong: names each.
-    """
+    """Adds the answers of a discussion. Raises InputError: the file cannot be read, or cells are wrong: names each."""
     faults = Faults()
     rows = sheets.read(path, [STEP, sheets.ID, "claim", "mark", "versions", ANSWER], faults)
     for row in rows:
@@ -471,14 +440,10 @@ def gold_note(folder: Path, found: GoldSet) -> str:
     """The export note of the gold, so that `eval` can warn when the measured judge was also the gate."""
     manifest = folder / MANIFEST
     gate = read_manifest(folder).system.options.get("gate", "none") if manifest.is_file() else "none"
-    note = ExportNote(
-        sets=(folder.resolve().name,),
-        made_by=tuple(sorted({record.made_by for record in found.records})),
-        gate=gate,
-        doubtful=False,
-        split="gold: marked by nobody at any step",
-        counts={TASK_1: 2 * len(found.records), TASK_2: 2 * len(found.records)},
-    )
+    makers, size = tuple(sorted({record.made_by for record in found.records})), 2 * len(found.records)
+    made = {"sets": (folder.resolve().name,), "made_by": makers, "gate": gate, "doubtful": False}
+    counts = {TASK_1: size, TASK_2: size}
+    note = ExportNote(**made, split="gold: marked by nobody at any step", counts=counts)
     return note.model_dump_json(indent=2) + "\n"
 
 
@@ -488,9 +453,8 @@ def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:
     kept, lost, unfinished = [], Counter[Step](), 0
     items = {work.step: {item.id: item for item in work.items} for work in works}
     for name in dict.fromkeys(item.id for work in works for item in work.items):
-        verdicts = {
-            work.step: _clean(work, items[work.step][name]) if name in items[work.step] else None for work in works
-        }
+        there = {work.step: (work, items[work.step].get(name)) for work in works}
+        verdicts = {step: item and _clean(work, item) for step, (work, item) in there.items()}
         wrong = next((step for step, clean in verdicts.items() if clean is False), None)
         if wrong is not None:
             lost[wrong] += 1

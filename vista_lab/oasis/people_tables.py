@@ -22,12 +22,9 @@ def tables(results: OasisResults) -> list[Sheet]:
 
 def table_3(results: OasisResults) -> Sheet:
     """Accuracy and agreement by step, beside the paper's."""
-    heads = headings(
-        ["step"],
-        *("rows", ("rows", "accuracy, %"), "passages", ("passages", "accuracy, %"), "discarded", "open"),
-        ("shared", "κ", "rows"),
-        ("paper", "accuracy, %", "κ"),
-    )
+    of_rows, of_passages = ("rows", "accuracy, %"), ("passages", "accuracy, %")
+    more = (("shared", "κ", "rows"), ("paper", "accuracy, %", "κ"))
+    heads = headings(["step"], "rows", of_rows, "passages", of_passages, "discarded", "open", *more)
     sizes = ", ".join(f"{n:,}" for n in part("oasis", "table03")["sizes"])
     unit = f"The paper's unit is not stated: its accuracies are whole numbers of none of {sizes}."
     notes = (UNIT, unit, *results.notes)
@@ -37,18 +34,11 @@ def table_3(results: OasisResults) -> Sheet:
 
 def _line(figures: LineFigures) -> Row:
     paper = part("oasis", "table03")["rows"].get(figures.line.printed)
-    return row(
-        figures.line.title,
-        f"{figures.rows.n:,}",
-        _accuracy(figures.rows, figures.interval),
-        f"{figures.passages.n:,}",
-        _accuracy(figures.passages, figures.passage_interval),
-        f"{figures.discarded:,}",
-        f"{figures.open:,}",
-        decimals(figures.kappa),
-        f"{figures.shared:,}",
-        *((str(value) for value in paper) if paper else (None, None)),
-    )
+    printed = map(str, paper) if paper else (None, None)
+    shares = ((figures.rows, figures.interval), (figures.passages, figures.passage_interval))
+    cells = [cell for share, own in shares for cell in (f"{share.n:,}", _accuracy(share, own))]
+    counts = (f"{figures.discarded:,}", f"{figures.open:,}", decimals(figures.kappa), f"{figures.shared:,}")
+    return row(figures.line.title, *cells, *counts, *printed)
 
 
 def _accuracy(share: Share, interval: tuple[float, float] | None) -> str:
@@ -57,17 +47,13 @@ def _accuracy(share: Share, interval: tuple[float, float] | None) -> str:
 
 def annotators(results: OasisResults) -> Sheet:
     """Share of rows that each annotator calls wrong, and of shared rows where they differ from the majority."""
-    rows = tuple(
-        row(
-            annotator.name,
-            f"{annotator.rows:,}",
-            _accuracy(annotator.wrong, annotator.wrong.interval if annotator.wrong.n else None),
-            f"{annotator.discarded:,}",
-            f"{annotator.unlike.n:,}",
-            _accuracy(annotator.unlike, annotator.unlike.interval if annotator.unlike.n else None),
-        )
-        for annotator in results.annotators
-    )
+
+    def accuracy(share: Share) -> str:
+        return _accuracy(share, share.interval if share.n else None)
+
+    found = ((one, f"{one.discarded:,}", f"{one.unlike.n:,}") for one in results.annotators)
+    cells = ((one.name, f"{one.rows:,}", accuracy(one.wrong), *more, accuracy(one.unlike)) for one, *more in found)
+    rows = tuple(row(*own) for own in cells)
     unlike = ("shared rows", "compared", "unlike the majority, %")
     heads = headings(["annotator"], "rows", "called wrong, %", "discarded", unlike)
     notes = ("Over all four steps; a claim of a factual text counts once, by both of its marks.",)
@@ -78,11 +64,8 @@ def gold(found: GoldSet) -> Sheet:
     """Passages without a mark at any step, and the step that lost each of the others."""
     kept = len(found.records)
     total = kept + sum(found.lost.values()) + found.unfinished
-    counted = [
-        ("gold", kept),
-        *((f"marked at {step}", count) for step, count in found.lost.items()),
-        ("unfinished", found.unfinished),
-    ]
+    lost = ((f"marked at {step}", count) for step, count in found.lost.items())
+    counted = [("gold", kept), *lost, ("unfinished", found.unfinished)]
     rows = [row(name, f"{count:,}", percent(count / total if total else None, 1)) for name, count in counted]
     rows.append(row("passages", f"{total:,}", None))
     notes = (

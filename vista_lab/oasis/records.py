@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vista_guard.errors import InputError
 from vista_guard.stores.line_file import LineKind
+from vista_lab.files import reading
 from vista_lab.runs.made import RECORDS, GateVerdict, State
 
 
@@ -62,6 +63,11 @@ class GeneratedPair(_Part):
     def original(self) -> str:
         """c_i, the claim that was falsified."""
         return self.claims[self.altered]
+
+    @property
+    def altered_claims(self) -> list[str]:
+        """C̄: the claims with the falsified one in its place."""
+        return [*self.claims[: self.altered], self.falsified, *self.claims[self.altered + 1 :]]
 
 
 @dataclass(frozen=True)
@@ -123,27 +129,21 @@ def read_records(folder: Path) -> Iterator[Record]:
         InputError: the folder has none, or two of one passage.
     """
     path, seen = folder / RECORDS, set[str]()
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                record = RECORD_LINES.read(path, line, number)
-                if record.passage.id in seen:
-                    raise InputError(RECORD_LINES.twice(path, number, record))
-                seen.add(record.passage.id)
-                yield record
-    except OSError as exc:
-        raise InputError(
-            f"{path} cannot be read: {exc.strerror}; give the folder that vista-guard oasis generate wrote"
-        ) from exc
+    with reading(path, "; give the folder that vista-guard oasis generate wrote"), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            record = RECORD_LINES.read(path, line, number)
+            if record.passage.id in seen:
+                raise InputError(RECORD_LINES.twice(path, number, record))
+            seen.add(record.passage.id)
+            yield record
 
 
 def all_records(sets: Sequence[Path]) -> Iterator[Record]:
     """The records of several sets, such as those of shards.
 
-    Raises:
-        ConfigError, InputError: as `read_records`, or two sets hold one passage.
+    Raises ConfigError, InputError: as `read_records`, or two sets hold one passage.
     """
     seen: dict[str, Path] = {}
     for folder in sets:

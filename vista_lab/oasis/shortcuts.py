@@ -80,13 +80,8 @@ def overlap(row: Row) -> list[float]:
     premise, claim = (set(_TOKEN.findall(text.lower())) for text in (row.premise, row.claim))
     numbers = {word for word in claim if any(c.isdigit() for c in word)}
     share = len(claim & premise) / max(1, len(claim))
-    return [
-        share,
-        float(share == 1),
-        len(numbers & premise) / max(1, len(numbers)),
-        float(bool(numbers - premise)),
-        len(claim - premise),
-    ]
+    known = len(numbers & premise) / max(1, len(numbers))
+    return [share, float(share == 1), known, float(bool(numbers - premise)), len(claim - premise)]
 
 
 def words(texts: Sequence[str], pairs: bool) -> csr_matrix:

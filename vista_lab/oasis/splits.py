@@ -51,8 +51,7 @@ class Splitting:
 def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[Record]]:
     """The records by part, each part in the set's order.
 
-    Raises:
-        InputError: windows that share sentences would fall into two parts.
+    Raises InputError: windows that share sentences would fall into two parts.
     """
     parts: dict[SetPart, list[Record]] = {part: [] for part in SetPart}
     by_document: dict[str, list[tuple[Passage, SetPart]]] = {}
@@ -67,8 +66,6 @@ def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[R
 def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: SetPart) -> None:
     for other, where in seen:
         if where is not part and overlap(passage, other):
-            raise InputError(
-                f"passages {other.id} and {passage.id} share sentences and would lie in {where} and {part}; split by document, "
-                "or generate windows that do not overlap"
-            )
+            where_to = f"passages {other.id} and {passage.id} share sentences and would lie in {where} and {part}"
+            raise InputError(f"{where_to}; split by document, or generate windows that do not overlap")
     seen.append((passage, part))

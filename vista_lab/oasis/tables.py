@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from vista_guard.errors import InputError
+from vista_lab.files import reading
 from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT
@@ -71,30 +71,15 @@ class OasisMaterial:
 
 
 def read_scores(path: Path) -> RecallScores:
-    """A retriever's scores.
-
-    Raises:
-        InputError: the file cannot be read, or holds something else.
-    """
-    try:
+    """A retriever's scores. Raises InputError: the file cannot be read, or holds something else."""
+    with reading(path, "; give what vista-guard oasis score retriever --json printed"):
         return RecallScores.model_validate(json.loads(path.read_bytes()))
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InputError(
-            f"{path}: {where}: {first['msg']}; give what vista-guard oasis score retriever --json printed"
-        ) from exc
-    except ValueError as exc:
-        raise InputError(f"{path} is not JSON: {exc}") from exc
 
 
 def sheets(material: OasisMaterial, asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables, and messages about requested ones that nothing fills.
 
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(material.runs)
     tables, empty = [overview(material.runs)] if material.runs else [], []
@@ -125,9 +110,7 @@ def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
         with_evidence = next((run for run in group if run.system not in NO_EVIDENCE), None)
         first = with_evidence or without
         assert first is not None  # every group has a run
-        rows.append(
-            row(*place, _n(first), _coverage(first), None, *(_balanced(side) for side in (without, with_evidence)))
-        )
+        rows.append(row(*place, _n(first), _coverage(first), None, _balanced(without), _balanced(with_evidence)))
         if without is not None and with_evidence is not None:
             gains.append(_gain(place[2], without, with_evidence))
     columns = headings(("data set", "system", "model"), "n", "coverage", "params", ("B-Acc.", "w/o ext.", "w/ ext."))
@@ -138,11 +121,8 @@ def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
         for model, (params, without, with_evidence) in part("oasis", "table04")["rows"].items()
     ]  # fmt: skip
     notes = (DRAWN, *gains, _sizes(), *notes_of(fitting))
-    return [
-        Sheet("oasis-table-4", f"Table 4. {part('oasis', 'table04')['title']}", columns, tuple(rows), notes).below(
-            paper
-        )
-    ]
+    title = f"Table 4. {part('oasis', 'table04')['title']}"
+    return [Sheet("oasis-table-4", title, columns, tuple(rows), notes).below(paper)]
 
 
 def _by_model(runs: Sequence[RunMeasures], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[RunMeasures]]:
@@ -173,11 +153,8 @@ def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
         for model, (params, accuracy) in part("oasis", "table05")["rows"].items()
     ]
     notes = (DRAWN, _sizes(), *notes_of(fitting))
-    return [
-        Sheet("oasis-table-5", f"Table 5. {part('oasis', 'table05')['title']}", columns, tuple(rows), notes).below(
-            paper
-        )
-    ]
+    title = f"Table 5. {part('oasis', 'table05')['title']}"
+    return [Sheet("oasis-table-5", title, columns, tuple(rows), notes).below(paper)]
 
 
 def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
@@ -203,8 +180,7 @@ def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
 def draw(scores: Sequence[RecallScores], folder: Path) -> list[Picture]:
     """Figure 2 as a picture, where there are scores.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     if not scores:
         return []
@@ -246,11 +222,8 @@ def _balanced(run: RunMeasures | None) -> Cell | None:
 
 def _gain(name: str, without: RunMeasures, with_evidence: RunMeasures) -> str:
     detections = [run.detection(Reading.ORIGINAL) for run in (without, with_evidence)]
-    values = [
-        detection.balanced_accuracy
-        for detection in detections
-        if detection is not None and detection.balanced_accuracy is not None
-    ]
+    found = [detection.balanced_accuracy for detection in detections if detection is not None]
+    values = [value for value in found if value is not None]
     if len(values) < 2:
         return f"{name}: evidence gains nothing that can be told, as one class alone was judged."
     test = discordant(with_evidence, without, Reading.ORIGINAL)

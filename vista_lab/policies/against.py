@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from vista_guard.cli.common import visible
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
+from vista_guard.types import JudgeInfo
 from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, decide, turns
 from vista_lab.runs.gold import read_gold
-
-if TYPE_CHECKING:
-    from vista_guard.types import JudgeInfo
 
 SHOWN = 10
 """Most changed turns that a terminal shows."""
@@ -50,8 +48,7 @@ class Against:
     def check(self, judge: JudgeInfo) -> None:
         """Checks both policies before anything is judged.
 
-        Raises:
-            ConfigError: a policy promises a rate that no table of this judge reaches.
+        Raises ConfigError: a policy promises a rate that no table of this judge reaches.
         """
         for policy in self.policies:
             policies_by_judge(policy.recipe.policy(), [judge], policy.risk_table)

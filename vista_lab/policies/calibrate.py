@@ -66,8 +66,7 @@ def calibrate(
         ),
     ] = "turn",
     source: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]"),
+        str | None, typer.Option(metavar="TEXT", help="Display name of the turns or pairs.  [default: the file's name]")
     ] = None,
 ) -> None:
     """Choose thresholds from labelled turns, or a verifier's from labelled claims.
@@ -99,7 +98,6 @@ def calibrate(
 
 
 def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
-    """Fits, writes and prints the risk table of labelled reports."""
     from rich.console import Console
 
     from vista_guard.policy.risk import Level
@@ -113,11 +111,8 @@ def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source
     if fitted.unfitted:
         console.print(f"the turn's risk was not fitted: {visible(fitted.unfitted)}", markup=False, soft_wrap=True)
     if fitted.unknown or fitted.unmatched:
-        typer.echo(
-            f"{fitted.unknown:,} reported {level}s without a label and {fitted.unmatched:,} labels without a report are "
-            "not counted",
-            err=True,
-        )
+        reported = f"{fitted.unknown:,} reported {level}s without a label"
+        typer.echo(f"{reported} and {fitted.unmatched:,} labels without a report are not counted", err=True)
 
 
 def tables(found: Calibration) -> RenderableType:
@@ -183,18 +178,13 @@ def measure(
 
 
 def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
-    """The verifier with the options of the settings, but this calibration.
-
-    Raises:
-        ConfigError: it cannot be built.
-    """
+    """The verifier with the options of the settings, but this calibration. Raises ConfigError: it cannot be built."""
     from vista_guard.judges.verifiers import build_verifier
     from vista_guard.settings.sources import Settings
 
     settings = Settings.load()
-    return build_verifier(
-        model, settings.verifier_options.model_copy(update={"calibration": calibration}), settings.model
-    )
+    options = settings.verifier_options.model_copy(update={"calibration": calibration})
+    return build_verifier(model, options, settings.model)
 
 
 async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:

@@ -68,9 +68,8 @@ class ChallengeItem(_Read):
         """The conversation that ends with an assistant turn of nothing but this claim."""
         past = (Turn(role=message.role, text=message.text) for message in self.history)
         claims = (Claim(id="c1", text=claim, span=Span(start=0, end=len(claim))),)
-        return Conversation(
-            turns=(*past, Turn(role=Role.ASSISTANT, text=claim, documents=self.documents, claims=claims))
-        )
+        said = Turn(role=Role.ASSISTANT, text=claim, documents=self.documents, claims=claims)
+        return Conversation(turns=(*past, said))
 
 
 def read_items(lines: Iterable[str] | None = None) -> Iterator[ChallengeItem]:
@@ -149,11 +148,9 @@ def row(name: str, pairs: Sequence[JudgedPair]) -> PhenomenonRow:
 def rows(pairs: Sequence[JudgedPair]) -> list[PhenomenonRow]:
     """One row a phenomenon, by name, then one a wording, and last one for all."""
     names, wordings = sorted({pair.phenomenon for pair in pairs}), sorted({pair.wording for pair in pairs})
-    return [
-        *(row(name, [pair for pair in pairs if pair.phenomenon == name]) for name in names),
-        *(row(f"({wording} wording)", [pair for pair in pairs if pair.wording == wording]) for wording in wordings),
-        row("all", pairs),
-    ]
+    kinds = [(name, [pair for pair in pairs if pair.phenomenon == name]) for name in names]
+    kinds += [(f"({wording} wording)", [pair for pair in pairs if pair.wording == wording]) for wording in wordings]
+    return [*(row(*kind) for kind in kinds), row("all", pairs)]
 
 
 def _recall(answers: Sequence[Answer], label: Label) -> float | None:
@@ -192,9 +189,7 @@ async def judge_items(guard: Guard, items: Iterable[ChallengeItem]) -> list[Judg
     judged = []
     for item in items:
         for pair in item.pairs:
-            right, wrong = [
-                Answer.read(member.label, await guard.acheck(item.saying(member.text)))
-                for member in (pair.right, pair.wrong)
-            ]
+            members = (pair.right, pair.wrong)
+            right, wrong = [Answer.read(one.label, await guard.acheck(item.saying(one.text))) for one in members]
             judged.append(JudgedPair(pair.phenomenon, item.wording, right, wrong))
     return judged

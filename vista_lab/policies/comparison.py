@@ -202,11 +202,9 @@ class Comparison:
     @cached_property
     def changed(self) -> tuple[ChangedTurn, ...]:
         """Turns on which the policies differ: largest steps first, then newest first."""
-        changes = [
-            ChangedTurn(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
-            for case, one, other in zip(self.cases, self.first, self.second, strict=True)
-            if one is not other
-        ]
+        differing = [one for one in zip(self.cases, self.first, self.second, strict=True) if one[1] is not one[2]]
+        kept = [(*one, not (withholds(one[1]) and withholds(one[2]))) for one in differing]
+        changes = [ChangedTurn(case, one, other, case.cut_short and shown) for case, one, other, shown in kept]
         return tuple(sorted(changes, key=lambda it: (-_step(it), -it.case.created_at.timestamp())))
 
     @cached_property
@@ -241,11 +239,9 @@ def reproduction_share(
     A failed repair was a block in production and is a repair as a policy's decision; they count as the same. `rules` are
     fingerprints of the policy fitted to each judge (`policy.rules.rules_key`).
     """
-    same = [
-        action is case.done or (action, case.done) == (Action.REPAIR, Action.BLOCK)
-        for case, action in zip(cases, actions, strict=True)
-        if case.rules is not None and case.rules == rules.get(case.judge)
-    ]
+    known = [(case, done) for case, done in zip(cases, actions, strict=True) if case.rules is not None]
+    own = [(case, done) for case, done in known if case.rules == rules.get(case.judge)]
+    same = [done is case.done or (done, case.done) == (Action.REPAIR, Action.BLOCK) for case, done in own]
     return wilson(sum(same), len(same))
 
 
@@ -281,9 +277,8 @@ def _step(it: ChangedTurn) -> int:
 
 
 def _agreement(cases: Sequence[PolicyCase], actions: Sequence[Action], fine: Mapping[str, bool]) -> PolicyAgreement:
-    known = [
-        (action, fine[case.report_id]) for case, action in zip(cases, actions, strict=True) if case.report_id in fine
-    ]
+    both = zip(cases, actions, strict=True)
+    known = [(action, fine[case.report_id]) for case, action in both if case.report_id in fine]
 
     def among(of: Callable[[Action, bool], bool], hit: Callable[[Action, bool], bool]) -> Share | None:
         cases_of = [pair for pair in known if of(*pair)]

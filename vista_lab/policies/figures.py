@@ -90,8 +90,7 @@ def samples() -> Samples:
 def read(reports: ScopedReports, filters: Filters, size: int, risk_table: Path | None, progress: Progress) -> Sample:
     """The newest turns that pass the filters, without their texts; `progress` gets the number read so far.
 
-    Raises:
-        StoreError: the database cannot be read.
+    Raises StoreError: the database cannot be read.
     """
     cases: list[PolicyCase] = []
     fits: dict[JudgeInfo, TurnRisk | None] = {}
@@ -131,9 +130,8 @@ def totals(found: Comparison, names: Sequence[str]) -> Node:
         )
         for action in Action
     ]
-    head = el(
-        "li", el("span", "turns"), el("b", names[0]), el("b", names[1]), el("span", "change", cls="took"), cls="head"
-    )
+    sides = (el("b", name) for name in names)
+    head = el("li", el("span", "turns"), *sides, el("span", "change", cls="took"), cls="head")
     return el("section", el("h2", "What each would have done"), el("ul", head, *rows, cls="versus"))
 
 
@@ -188,22 +186,14 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
         check = (
             f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."
         )
-    limits = [
-        *replayed.limits(found, names),
-        unreadable,
-        replayed.unfitted_judges(sample.fits),
-        check,
-        replayed.REPAIRS,
-    ]
+    limits = [*replayed.limits(found, names), unreadable, replayed.unfitted_judges(sample.fits)]
+    limits += [check, replayed.REPAIRS]
     items = (el("li", limit, key=limit[:40]) for limit in replayed.join_parts(limits))
     return el("section", el("h2", "What this can't tell"), el("ul", *items, cls="honest small"))
 
 
 def example(
-    it: ChangedTurn,
-    said: tuple[str, Decision | None, Decision | None] | None,
-    fine: bool | None,
-    names: Sequence[str],
+    it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None, names: Sequence[str]
 ) -> Node:
     """One turn on which the policies differ: what was said, and both decisions with their reasons."""
     text, first, second = said or ("(this report cannot be read)", None, None)

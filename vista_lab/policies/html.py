@@ -20,6 +20,7 @@ from vista_guard._extras import require
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.errors import ConfigError
 from vista_guard.types import Action, Outcome, SourceKind, label_of
+from vista_lab.files import writing
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, turns
@@ -47,32 +48,26 @@ class Talk:
 def check_place(path: Path) -> None:
     """Checks before anything is judged that a page can be written there and jinja2 is installed.
 
-    Raises:
-        ConfigError: it cannot.
+    Raises ConfigError: it cannot.
     """
     require("the HTML report", "jinja2", extra="evaluation")
     if path.is_dir() or not path.parent.is_dir():
-        raise ConfigError(
-            f"--html {path} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
-        )
+        why = "it is a folder" if path.is_dir() else "its folder does not exist"
+        raise ConfigError(f"--html {path} cannot be written: {why}")
 
 
 def write_page(path: Path, log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: datetime) -> None:
     """Writes the page atomically.
 
-    `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log.
-
-    Raises:
-        ConfigError: jinja2 is missing, or the file cannot be written.
+    `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log. Raises
+    ConfigError: jinja2 is missing, or the file cannot be written.
     """
     check_place(path)
     partial = path.with_name(path.name + ".partial")
-    try:
+    with writing(f"--html {path}", ""):
         with partial.open("w", encoding="utf-8") as file:
             file.writelines(page(log, out, heard, replayed, now=now))
         partial.replace(path)
-    except OSError as exc:
-        raise ConfigError(f"--html {path} cannot be written: {exc.strerror}") from exc
 
 
 def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: datetime) -> Iterator[str]:
@@ -89,9 +84,8 @@ def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: d
         label=label_of,
         anchor=lambda first, second: f"{first}-{second}".lower(),
     )
-    environment.filters.update(
-        share=words.share, percent=lambda count, turns: round(100 * count / turns) if turns else 0
-    )
+    environment.filters["share"] = words.share
+    environment.filters["percent"] = lambda count, turns: round(100 * count / turns) if turns else 0
     template = environment.get_template("page.html.j2")
     return template.generate(
         style=style,
@@ -119,7 +113,6 @@ def _style() -> str:
 
 
 def _groups(changed_turns: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:
-    """Turns grouped by the two actions, largest steps first."""
     groups: dict[tuple[Action, Action], list[ReplayedTurn]] = {}
     for turn in changed_turns:
         groups.setdefault((turn.first.action, turn.second.action), []).append(turn)
@@ -135,10 +128,8 @@ def _talks(out: Path, heard: LogNotes, replayed: PolicyReplay) -> list[Talk]:
         turns(out, heard, replayed, wanted_ids),
         key=lambda turn: places[turn.report.conversation_id or "", turn.report.turn_index],
     )
-    return [
-        Talk(name, list(part))
-        for name, part in groupby(sorted_turns, key=lambda turn: turn.report.conversation_id or "")
-    ]
+    by_talk = groupby(sorted_turns, key=lambda turn: turn.report.conversation_id or "")
+    return [Talk(name, list(part)) for name, part in by_talk]
 
 
 _SOURCE_NAMES = {
@@ -150,7 +141,6 @@ _SOURCE_NAMES = {
 
 
 def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
-    """Source and quote of each piece of a claim's evidence."""
     pieces = getattr(outcome, "evidence", ())
     return [(_SOURCE_NAMES.get(piece.source) or piece.name, piece.quote) for piece in pieces]
 
@@ -160,6 +150,5 @@ def _lines(policy: NamedPolicy) -> str:
     try:
         return policy.recipe.toml()
     except ConfigError:
-        return json.dumps(
-            {"policy": policy.recipe.preset, "policy_overrides": policy.recipe.overrides}, indent=2, default=str
-        )
+        told = {"policy": policy.recipe.preset, "policy_overrides": policy.recipe.overrides}
+        return json.dumps(told, indent=2, default=str)

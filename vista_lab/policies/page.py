@@ -325,9 +325,8 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFo
     try:
         choice = policy_side(side, configured)
         recipe = choice.recipe(configured)
-        policies = (
-            None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, desk.material.risk_table)
-        )
+        table = desk.material.risk_table
+        policies = None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, table)
     except ConfigError as exc:
         show_problem(f"{TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
         return None
@@ -391,22 +390,16 @@ def _draw_changed_turns(
     heading = f"turns that change: {len(changes):,}" if chosen is None else f"turns of this cell: {len(changes):,}"
     if len(changes) > EXAMPLES:
         heading += f", {first + 1:,} to {first + len(part):,} shown"
-    rows = [
-        policy_figures.example(
-            change, _words(change, turns.get(change.case.report_id), sides), fine.get(change.case.report_id), names
-        )
-        for change in part
-    ]
+    said = ((one, turns.get(one.case.report_id), fine.get(one.case.report_id)) for one in part)
+    rows = [policy_figures.example(one, _words(one, turn, sides), good, names) for one, turn, good in said]
     more = pager(first, EXAMPLES, len(changes))
     body = el("ol", *rows, cls="examples") if rows else el("p", "None: both decide alike.", cls="note")
     section = el("section", el("h2", "Turns that change"), el("p", heading, cls="small faint"), body, more)
     event = draw(section, key="lab-changed")
     if changes:
         header = ("report", *names, "cut short", "fine")
-        table = [
-            (change.case.report_id, change.first, change.second, change.censored, fine.get(change.case.report_id))
-            for change in changes
-        ]
+        ids = ((change, change.case.report_id) for change in changes)
+        table = [(name, one.first, one.second, one.censored, fine.get(name)) for one, name in ids]
         download("lab", header, lambda: table)
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
@@ -449,11 +442,8 @@ def _nothing(filters: Filters) -> Node:
         return tree.empty(
             "No turns to decide on", "No stored turn passes the filters. Choose a longer time, or clear them."
         )
-    return tree.empty(
-        "No turns to decide on yet",
-        "Policies decide here on turns that a guard stored before. Keep some, then come back.",
-        command="vista-guard dashboard --demo",
-    )
+    why = "Policies decide here on turns that a guard stored before. Keep some, then come back."
+    return tree.empty("No turns to decide on yet", why, command="vista-guard dashboard --demo")
 
 
 PAGE = PageInfo("Policy lab", "lab", "science", lab)

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from vista_guard.dashboard.elements.looks import look
+from vista_guard.policy.labels import turn_name
 from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
 from vista_guard.reading.visible import visible
 from vista_guard.types import Action
-from vista_lab.metrics.calibration import turn_name
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import PolicyReplay, ReplayedTurn
@@ -53,9 +53,8 @@ def _of(count: int, turns: int) -> str:
 
 def _transitions(replayed: PolicyReplay) -> Table:
     first, second = _names(replayed)
-    table = plain_table(
-        "from one to the other", f"{first} ↓  {second} →", *(look(one).word for one in Action), wrap=True
-    )
+    heads = (look(one).word for one in Action)
+    table = plain_table("from one to the other", f"{first} ↓  {second} →", *heads, wrap=True)
     for one in Action:
         table.add_row(look(one).word, *(f"{replayed.found.transitions[one, other]:,}" for other in Action))
     return table
@@ -63,12 +62,8 @@ def _transitions(replayed: PolicyReplay) -> Table:
 
 def _policy_agreement(replayed: PolicyReplay) -> Table:
     sides = replayed.found.agreement(replayed.fine)
-    table = plain_table(
-        f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)",
-        "",
-        *_names(replayed),
-        wrap=True,
-    )
+    title = f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)"
+    table = plain_table(title, "", *_names(replayed), wrap=True)
     for name, (title, _) in words.AGREEMENTS.items():
         table.add_row(title, *(words.share(getattr(side, name)) for side in sides))
     return table
@@ -113,9 +108,8 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
     (group, *_) = table.groups
     unit = "fine turns" if table.level == "turn" else "turns with fine claims"
     caught = "caught" if missed is None else f"caught of {missed.n:,}"
-    output = plain_table(
-        f"thresholds from {group.n:,} {unit}", "at most", *(x for label in ALARMS for x in (label, caught))
-    )
+    heads = (head for label in ALARMS for head in (label, caught))
+    output = plain_table(f"thresholds from {group.n:,} {unit}", "at most", *heads)
     for rate in RATES:
         row = [f"{rate:.0%}"]
         for label in ALARMS:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from vista_guard.errors import InputError
 from vista_guard.guard import Guard
@@ -41,6 +41,7 @@ from vista_guard.types import (
     Turn,
     Unchecked,
 )
+from vista_lab.files import reading
 from vista_lab.metrics.intervals import bootstrap_interval
 from vista_lab.policies.challenge import read_items
 from vista_lab.training.rows import LABELS
@@ -87,15 +88,10 @@ def read_cases(file: Path) -> list[Case]:
     """Your own pairs: JSON lines with `evidence`, `claim`, `label` (supported, contradicted or not_enough), and
     `document` where several lines share one.
 
-    Raises:
-        InputError: the file cannot be read, or a line is something else, which it names; or there are too few.
+    Raises InputError: the file cannot be read, or a line is something else, which it names; or there are too few.
     """
-    try:
+    with reading(file):
         lines = file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{file} is not UTF-8 text (byte {exc.start})") from exc
-    except OSError as exc:
-        raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
     cases = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     check_enough(str(file), cases)
     return _among_others(cases)
@@ -125,8 +121,7 @@ LEAST_CLAIMS, LEAST_DOCUMENTS, LEAST_OF_LABEL = 100, 10, 30
 def check_enough(source: str, cases: Sequence[Case]) -> None:
     """Checks that there are enough claims, documents and claims of each label to fit.
 
-    Raises:
-        InputError: there are not; says what there is, what is needed, and how to get it.
+    Raises InputError: there are not; says what there is, what is needed, and how to get it.
     """
     counts, documents = Counter(case.gold for case in cases), len({case.document for case in cases})
     enough = len(cases) >= LEAST_CLAIMS and documents >= LEAST_DOCUMENTS
@@ -140,15 +135,9 @@ def check_enough(source: str, cases: Sequence[Case]) -> None:
 
 
 def _own_case(file: Path, number: int, line: str) -> Case:
-    try:
+    example = '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
+    with reading(f"{file} line {number}", f"; a line is {example}"):
         pair = _Pair.model_validate_json(line)
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
-        raise InputError(
-            f"{file} line {number}: {where}: {first['msg']}; a line is "
-            '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
-        ) from exc
     document = Document(id=f"line {number}", text=pair.evidence)
     claims = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
     turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=claims)
@@ -316,9 +305,8 @@ def intervals(claims: Sequence[ClaimReading]) -> tuple[Interval, Interval]:
         return fit([claims[row] for row in rows])
 
     documents = [claim.document for claim in claims]
-    supported, contradicted = (
-        bootstrap_interval(documents, fitted(name), DRAWS) for name in ("supported", "contradicted")
-    )
+    names = ("supported", "contradicted")
+    supported, contradicted = (bootstrap_interval(documents, fitted(name), DRAWS) for name in names)
     return supported, contradicted
 
 
@@ -360,9 +348,8 @@ async def calibrate(
     temperature = best_temperature(rows, [case.gold for case in cases])
     unfitted = FittedOn(name=source, documents=1, claims=0, day=today, supported_or_not=0.0)
     open_limits = Thresholds(supported=0.5, contradicted=1.0)
-    draft = VerifierCalibration(
-        verifier=verifier.name, temperature=temperature, thresholds=open_limits, fitted_on=unfitted
-    )
+    made = {"temperature": temperature, "thresholds": open_limits, "fitted_on": unfitted}
+    draft = VerifierCalibration(verifier=verifier.name, **made)
     claims = await _judge_cases(CalibratedVerifier(verifier, draft), embedder, cases, progress)
     measured = cross_fit(claims)
     precision = measured.contradicted_precision

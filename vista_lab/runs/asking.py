@@ -73,10 +73,8 @@ async def ask_until_read(model: ChatModel, request: ChatRequest, read_answer: Ca
 def chat_model(name: str, options: ModelOptions, option: str = "--model", others: str = "") -> ChatModel:
     """The model of a settings string: `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`.
 
-    The error names the command's `option`, and with `others` what else it takes.
-
-    Raises:
-        ConfigError: it is none of these, or cannot be set up.
+    The error names the command's `option`, and with `others` what else it takes. Raises ConfigError: it is none of these, or
+    cannot be set up.
     """
     kind, _, spec = name.strip().partition(":")
     if kind in ("openai", "langchain") and spec:

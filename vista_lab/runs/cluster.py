@@ -64,17 +64,11 @@ def connect(address: str | None, workers: int | None) -> bool:
     if ray_library().is_initialized():
         return False
     if address is not None and "://" in address:
-        raise ConfigError(
-            f"--address is {address}; reports stream back to a driver on the cluster itself. Run vista-guard eval on its head "
-            "node with --address auto, or by ray job submit"
-        )
+        how = "Run vista-guard eval on its head node with --address auto, or by ray job submit"
+        raise ConfigError(f"--address is {address}; reports stream back to a driver on the cluster itself. {how}")
     address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
-    options: dict[str, Any] = {
-        "address": address,
-        "logging_level": "error",
-        "log_to_driver": False,
-        "job_config": _job(),
-    }
+    options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
+    options["job_config"] = _job()
     if address == "local":
         _check_cores(workers)
         _keep_token_to_ourselves()
@@ -133,12 +127,11 @@ def _keep_token_to_ourselves() -> None:
 
 
 def _check_cores(workers: int | None) -> None:
-    """Checks that this machine has a core for each worker."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers is not None and workers > cores:
+        cores_told = f"--workers is {workers}, and this machine has {cores} cores; each worker takes one"
         raise ConfigError(
-            f"--workers is {workers}, and this machine has {cores} cores; each worker takes one. To judge more conversations at "
-            "once, as for a model behind an API, give --each"
+            f"{cores_told}. To judge more conversations at once, as for a model behind an API, give --each"
         )
 
 
@@ -506,10 +499,8 @@ async def _wait_for_workers(
     """Waits for all workers; after `PATIENCE_SECONDS`, returns those that are ready, at least one."""
     _, late = await asyncio.wait(coming.values(), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
     if late and not any(task.done() and task.exception() for task in coming.values()):
-        tell(
-            f"{len(late)} of {len(coming)} workers of the Ray cluster are not there after {PATIENCE_SECONDS:g} seconds; each "
-            "begins as soon as a core is free"
-        )
+        late_told = f"{len(late)} of {len(coming)} workers of the Ray cluster"
+        tell(f"{late_told} are not there after {PATIENCE_SECONDS:g} seconds; each begins as soon as a core is free")
     if len(late) == len(coming):
         await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
     return {slot: task.result() for slot, task in coming.items() if task.done()}
@@ -539,10 +530,8 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
         raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
     except TimeoutError as exc:
         ray_library().kill(slot.actor)
-        raise ConfigError(
-            f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds; ask for fewer "
-            "--workers, or check what else runs on the cluster"
-        ) from exc
+        late = f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds"
+        raise ConfigError(f"{late}; ask for fewer --workers, or check what else runs on the cluster") from exc
 
 
 def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
@@ -556,10 +545,9 @@ def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
         differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in differences)
     else:
         return
-    raise ConfigError(
-        f"worker {number} of the Ray cluster, on node {node}, would judge differently: {differing}. Give all nodes the "
-        "same version of vista-guard, and the same settings as the command"
-    )
+    where = f"worker {number} of the Ray cluster, on node {node}, would judge differently: {differing}"
+    how = "Give all nodes the same version of vista-guard, and the same settings as the command"
+    raise ConfigError(f"{where}. {how}")
 
 
 async def _stream(

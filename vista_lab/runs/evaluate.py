@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vista_lab.metrics.labels import ReplaySummary
 from vista_lab.runs.folder import open_run, write_summary
@@ -13,9 +12,6 @@ from vista_lab.runs.loop import RunSettings, Steering, judge_all, manifest
 from vista_lab.runs.plan import Plan
 from vista_lab.runs.summary import RunSummary, summarise
 from vista_lab.systems.protocol import System
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

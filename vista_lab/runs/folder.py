@@ -13,18 +13,20 @@ without a folder; its manifest is `FILE.run.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
+from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
 from vista_guard.types import Label, TurnReport
+from vista_lab.files import count_lines, reading, writing
 from vista_lab.logs.source import PlaceGold, Task
 from vista_lab.systems.protocol import SystemInfo
 
@@ -157,20 +159,16 @@ _ANEW = "the command: it rewrites the file and judges nothing again"
 GOLD_ANEW = f"Delete {GOLD} and rerun {_ANEW}"
 
 
-def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
-    """Creates the folder, or checks that an existing one is a `noun`: it has one of the files.
+def claim_folder(folder: Path, noun: str, files: Sequence[str]) -> None:
+    """Creates the folder, or checks that an existing one is a `noun`: it has one of the files, the first by rule.
 
     Raises ConfigError if it is a file, holds something else, or cannot be written.
     """
-    try:
+    with writing(folder, f"; a {noun} needs a folder. {ANOTHER_OUT}"):
         folder.mkdir(parents=True, exist_ok=True)
         others = sorted(path.name for path in folder.iterdir())
-    except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{folder} is a file; a {noun} needs a folder. {ANOTHER_OUT}") from exc
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
     if others and not set(files) & set(others):
-        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is not a {noun}. {ANOTHER_OUT}")
+        raise ConfigError(f"{folder} has {others[0]} but no {files[0]}, so it is not a {noun}. {ANOTHER_OUT}")
 
 
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
@@ -179,7 +177,7 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
     Raises ConfigError if settings differ, which names the fields; the manifest has another version; or the folder holds something
     else, is in use, or cannot be written.
     """
-    claim_folder(folder, "run", {MANIFEST, REPORTS})
+    claim_folder(folder, "run", (MANIFEST, REPORTS))
     return ReportFile.open(folder / REPORTS, REPORT_LINES, _RunSource(folder, manifest, gold))
 
 
@@ -210,10 +208,9 @@ class _RunSource:
         expected = {(line.conversation_id, line.turn_index): line for line in self.gold}
         for name in (*expected, *found):
             if found.get(name) != expected.get(name):
-                raise ConfigError(
-                    f"{self.folder / GOLD} differs from the data on turn {name[1]} of conversation {name[0]}, or lacks it: "
-                    f"it was changed or cut off. {GOLD_ANEW}"
-                )
+                place = f"turn {name[1]} of conversation {name[0]}"
+                why = f"or lacks it: it was changed or cut off. {GOLD_ANEW}"
+                raise ConfigError(f"{self.folder / GOLD} differs from the data on {place}, {why}")
 
     def _write_gold(self) -> None:
         write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
@@ -249,6 +246,12 @@ def manifest_fields(manifest: Manifest) -> dict[str, str]:
     }
 
 
+def begin(system: SystemInfo, rows: Rows | None, claims: Literal["given", "judge"] = "given", **how: Any) -> Manifest:
+    """The manifest of a run that begins now; `how` has its other fields."""
+    made_by = f"vista-guard {__version__}"
+    return Manifest(made_by=made_by, system=system, rows=rows, claims=claims, created=datetime.now(UTC), **how)
+
+
 def manifest_path(place: Path) -> Path:
     """The file with the manifest of a run's folder, or of a file of reports."""
     beside = place.with_name(place.name + BESIDE)
@@ -264,7 +267,7 @@ def read_manifest(place: Path) -> Manifest:
     Raises ConfigError if there is none, it is malformed, or its version is incompatible.
     """
     path = manifest_path(place)
-    try:
+    with reading(path, f"; {place} is not a run", ConfigError):
         content = json.loads(path.read_bytes())
         if isinstance(content, dict) and content.get("kind") == "dialogues":
             raise ConfigError(
@@ -272,19 +275,10 @@ def read_manifest(place: Path) -> Manifest:
             )
         version = str(content.get("version")) if isinstance(content, dict) else "none"
         if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
-            raise ConfigError(
-                f"{path} has version {version}; this vista-guard reads version {MANIFEST_VERSION}. {ANOTHER_OUT}, or read it "
-                "with the vista-guard that made it"
-            )
+            known = f"this vista-guard reads version {MANIFEST_VERSION}"
+            how = f"{ANOTHER_OUT}, or read it with the vista-guard that made it"
+            raise ConfigError(f"{path} has version {version}; {known}. {how}")
         return Manifest.model_validate(content)
-    except OSError as exc:
-        raise ConfigError(f"{place} is not a run: {path.name} cannot be read: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{path} is not a run's manifest: {where}: {first['msg']}") from exc
-    except ValueError as exc:
-        raise ConfigError(f"{path} is not JSON: {exc}") from exc
 
 
 def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
@@ -350,20 +344,15 @@ def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnR
     """
     for report in read_reports(folder / REPORTS):
         if (report.conversation_id or "", report.turn_index) not in gold:
-            raise InputError(
-                f"{folder / REPORTS} reports turn {report.turn_index} of conversation {report.conversation_id}, which "
-                f"{GOLD} lacks: it belongs to another run. Remove that line"
-            )
+            turn = f"turn {report.turn_index} of conversation {report.conversation_id}"
+            why = f"{GOLD} lacks: it belongs to another run. Remove that line"
+            raise InputError(f"{folder / REPORTS} reports {turn}, which {why}")
         yield report
 
 
 def count_reports(folder: Path) -> int:
     """Number of reports of a run, 0 if its folder does not exist yet. Counts lines without parsing them."""
-    try:
-        with (folder / REPORTS).open("rb") as file:
-            return sum(1 for line in file if line.endswith(b"\n"))
-    except OSError:
-        return 0
+    return count_lines(folder / REPORTS)
 
 
 def write_summary(folder: Path, summary: str) -> None:
@@ -372,8 +361,5 @@ def write_summary(folder: Path, summary: str) -> None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as file:
-            yield from enumerate(file, 1)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+    with reading(path), path.open("rb") as file:
+        yield from enumerate(file, 1)

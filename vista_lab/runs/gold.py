@@ -45,9 +45,8 @@ def gold_of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
     """The log's own gold: labels of whole turns, or of their claims."""
     gold = {}
     for index, turn in enumerate(entry.conversation.turns):
-        words: dict[str, Word] = {
-            claim.id: entry.labels[claim.id] for claim in turn.claims or () if claim.id in entry.labels
-        }
+        ids = [claim.id for claim in turn.claims or ()]
+        words: dict[str, Word] = {name: entry.labels[name] for name in ids if name in entry.labels}
         fine = _turn_verdict(entry.gold.get(index), words, len(turn.claims or ()))
         if words or fine is not None:
             gold[str(entry.conversation.id), index] = GoldTurn(fine, words)

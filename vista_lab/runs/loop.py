@@ -13,15 +13,13 @@ import platform
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 
-from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.folder import Manifest, ReportFile, Rows
+from vista_lab.runs.folder import Manifest, ReportFile, Rows, begin
 from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 
@@ -65,11 +63,7 @@ class Steering:
 
 
 async def judge_all(
-    system: System,
-    entries: Iterable[Entry],
-    file: ReportFile,
-    claims: ClaimsMode,
-    steering: Steering,
+    system: System, entries: Iterable[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
 ) -> tuple[Tally, str | None]:
     """Judges every turn without a report in the file. Only this process writes, wherever the system judges.
 
@@ -89,27 +83,15 @@ async def judge_all(
 
 def manifest(system: System, rows: Rows | None, made: RunSettings) -> Manifest:
     """The manifest of a run that begins now."""
-    return Manifest(
-        made_by=f"vista-guard {__version__}",
-        system=system.info,
-        rows=rows,
-        claims=made.claims.value,
-        limit=made.limit,
-        seed=made.seed,
-        engine=made.engine,
-        machine=machine(),
-        created=datetime.now(UTC),
-    )
+    how = {"limit": made.limit, "seed": made.seed, "engine": made.engine, "machine": machine()}
+    return begin(system.info, rows, made.claims.value, **how)
 
 
 def machine() -> Mapping[str, str]:
     """The machine, as far as it explains speed: no name and no address."""
-    return {
-        "system": platform.system(),
-        "architecture": platform.machine(),
-        "cores": str(os.cpu_count() or 0),
-        "python": platform.python_version(),
-    }
+    cores = str(os.cpu_count() or 0)
+    told = {"system": platform.system(), "architecture": platform.machine()}
+    return {**told, "cores": cores, "python": platform.python_version()}
 
 
 def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
@@ -138,8 +120,6 @@ def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int
 
 
 class _Run:
-    """One pass over the entries, shared by its workers."""
-
     def __init__(
         self, system: System, entries: Iterator[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
     ) -> None:
@@ -232,7 +212,5 @@ def _check_same_log(file: ReportFile, conversation: Conversation, done: list[Tur
         unchanged = report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
         turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None
         if turn is None or (unchanged and turn.text != report.response):
-            raise ConfigError(
-                f"{file.path} reports turn {report.turn_index} of conversation {conversation.id} with another text "
-                "than this log. Choose another --out"
-            )
+            place = f"turn {report.turn_index} of conversation {conversation.id}"
+            raise ConfigError(f"{file.path} reports {place} with another text than this log. Choose another --out")

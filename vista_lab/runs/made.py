@@ -6,17 +6,21 @@ A record is written once, accepted or not, so that no paid work is lost.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from vista_guard.errors import ConfigError
-from vista_guard.stores.line_file import ANOTHER_OUT, write_whole
-from vista_lab.runs.folder import MANIFEST, Manifest, read_manifest
+from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, write_whole
+from vista_lab.logs.source import Task
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 
+T = TypeVar("T", bound=BaseModel)
 EXPORT = "export.json"
 """The note beside a log that was exported from a generated set."""
 RECORDS = "records.jsonl"
@@ -60,6 +64,22 @@ class GateVerdict(BaseModel):
 def verdict(gate: str, why: str, about: str = "", score: float | None = None) -> GateVerdict:
     """A certain verdict: failed where there is a reason, else passed."""
     return GateVerdict(gate=gate, grade=Grade.FAILED if why else Grade.PASSED, about=about, why=why, score=score)
+
+
+def made_from(name: str, files: Mapping[str, str], conversations: Iterable[str], turns: int) -> Rows:
+    """The rows of a set that is made, whose items nobody labelled: all of a source."""
+    ids, task = tuple(conversations), Task.UNVERIFIABLE
+    return Rows(name=name, split="all", task=task, test=False, files=files, conversations=ids, turns=turns, skipped={})
+
+
+def open_records(folder: Path, noun: str, kind: LineKind[T], manifest: Manifest, *more: str) -> LineFile[T]:
+    """Opens the records of a new set, or of one made in the same way. `more`: other files that such a folder may have.
+
+    Raises ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use,
+    or cannot be written.
+    """
+    claim_folder(folder, noun, (MANIFEST, RECORDS, *more))
+    return LineFile.open(folder / RECORDS, kind, MadeSet(folder, manifest))
 
 
 @dataclass(frozen=True)

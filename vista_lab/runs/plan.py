@@ -165,8 +165,7 @@ def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str], broken
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
     """The data set of this name, else the log at this path: `./fade` is a file or folder, `fade` a data set.
 
-    Raises:
-        ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
+    Raises ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
     """
     known = all_datasets().get(data.partition(PART)[0])
     if known is not None and known.answered_by and not Path(data).exists():
@@ -230,7 +229,6 @@ def _open(name: str, folder: Path | None) -> OpenedDataSet:
 
 
 def _files(path: Path) -> list[Path]:
-    """The log's files, as the reader finds them."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))

@@ -9,17 +9,7 @@ from pathlib import Path
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.line_file import differing_fields
 from vista_guard.types import TurnReport
-from vista_lab.runs.folder import (
-    BESIDE,
-    MANIFEST,
-    REPORTS,
-    Manifest,
-    TurnName,
-    manifest_fields,
-    manifest_path,
-    read_manifest,
-    read_reports,
-)
+from vista_lab.runs import folder
 
 
 @dataclass(frozen=True)
@@ -28,7 +18,7 @@ class RunFile:
 
     name: str
     path: Path
-    manifest: Manifest = field(hash=False)
+    manifest: folder.Manifest = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -36,8 +26,8 @@ class Run:
     """A run in memory: its manifest, and its reports by turn."""
 
     name: str
-    manifest: Manifest
-    reports: Mapping[TurnName, TurnReport]
+    manifest: folder.Manifest
+    reports: Mapping[folder.TurnName, TurnReport]
 
 
 def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
@@ -60,18 +50,18 @@ def read_run(file: RunFile) -> Run:
 
     Raises InputError if the file cannot be read, or a line of it is no report; names the line.
     """
-    reports = {(report.conversation_id or "", report.turn_index): report for report in read_reports(file.path)}
+    reports = {(report.conversation_id or "", report.turn_index): report for report in folder.read_reports(file.path)}
     return Run(file.name, file.manifest, reports)
 
 
-def describe(made: Manifest) -> list[str]:
+def describe(made: folder.Manifest) -> list[str]:
     """System, judge, data set or policy, and source of the claims of a run, in a few words each."""
     judge, rows = made.system.judge, made.rows
     over = f"{rows.name} {rows.split}" if rows is not None else f"policy {made.system.options.get('policy')}"
     return [made.system.name, f"{judge.name} {judge.version}", over, f"claims {made.claims}"]
 
 
-def differences(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]:
+def differences(first: folder.Manifest, second: folder.Manifest) -> dict[str, tuple[str, str]]:
     """Fields in which two runs differ, with both values; `-` where one lacks the field."""
     return differing_fields(_settings(first), _settings(second))
 
@@ -83,10 +73,8 @@ def why_not_comparable(first: Run, second: Run, *, any_claims: bool = False) -> 
     may differ if `any_claims` is True.
     """
     if not any_claims and first.manifest.claims != second.manifest.claims:
-        return (
-            f"{first.name} was made with --claims {first.manifest.claims}, {second.name} with --claims "
-            f"{second.manifest.claims}: they judged different claims. Replay one of them again"
-        )
+        one, other = (f"{run.name} was made with --claims {run.manifest.claims}" for run in (first, second))
+        return f"{one}, {other}: they judged different claims. Replay one of them again"
     shared = first.reports.keys() & second.reports.keys()
     if not shared:
         return f"{first.name} and {second.name} have no turn in common: they are of different logs"
@@ -101,32 +89,32 @@ def _candidates(place: Path) -> Iterator[Path]:
     if not place.is_dir():
         yield place
         return
-    for beside in sorted(place.rglob(f"*{BESIDE}")):
-        yield beside.with_name(beside.name.removesuffix(BESIDE))
-    for beside in sorted(place.rglob(MANIFEST)):
-        if (beside.parent / REPORTS).exists():
-            yield beside.parent / REPORTS
+    for beside in sorted(place.rglob(f"*{folder.BESIDE}")):
+        yield beside.with_name(beside.name.removesuffix(folder.BESIDE))
+    for beside in sorted(place.rglob(folder.MANIFEST)):
+        if (beside.parent / folder.REPORTS).exists():
+            yield beside.parent / folder.REPORTS
 
 
 def _name(path: Path, place: Path) -> str:
     """The path below `place` of the file, or of the run's folder that holds it."""
-    run = path.parent if manifest_path(path).name == MANIFEST else path
+    run = path.parent if folder.manifest_path(path).name == folder.MANIFEST else path
     if place.is_dir() and run != place:
         return str(run.relative_to(place))
     return run.resolve().name
 
 
-def _manifest(path: Path) -> Manifest:
+def _manifest(path: Path) -> folder.Manifest:
     if not path.is_file():
         raise InputError(
             f"{path} does not exist; give reports or folders that vista-guard replay or vista-guard eval wrote"
         )
-    return read_manifest(path)
+    return folder.read_manifest(path)
 
 
-def _settings(made: Manifest) -> dict[str, str]:
+def _settings(made: folder.Manifest) -> dict[str, str]:
     """All settings of a run. Its conversations stand for `limit` and `seed`."""
-    fields = {name: value for name, value in manifest_fields(made).items() if name not in {"limit", "seed"}}
+    fields = {name: value for name, value in folder.manifest_fields(made).items() if name not in {"limit", "seed"}}
     return {name.removeprefix("option "): value for name, value in fields.items()}
 
 

@@ -7,17 +7,14 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vista_guard.errors import InputError
+from vista_guard.guard import Guard
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import ReplaySummary
 from vista_lab.runs.folder import REPORT_LINES, ReportFile
 from vista_lab.runs.loop import ClaimsMode, Event, RunSettings, Steering, judge_all, manifest
 from vista_lab.systems.guarded import GuardSystem
-
-if TYPE_CHECKING:
-    from vista_guard.guard import Guard
 
 
 async def replay(

@@ -98,8 +98,6 @@ def summarise(folder: Path) -> RunSummary:
 
 
 class _Counting:
-    """One pass over the reports."""
-
     def __init__(self, gold: Mapping[TurnName, GoldLine], task: Task, *, labelled: bool) -> None:
         self.gold = gold
         self.labelled = labelled

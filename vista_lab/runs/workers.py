@@ -44,6 +44,7 @@ async def work_through(
     stop: asyncio.Event | None = None,
     noun: str = "items",
     aside: bool = False,
+    told: Callable[[int], None] = lambda done: None,
 ) -> WorkDone:
     """Works on the items, `at_once` of them at the same time.
 
@@ -55,6 +56,7 @@ async def work_through(
         stop: set to end after the items in progress.
         noun: name of the items in messages.
         aside: reads items in a thread, where reading one takes a while.
+        told: called with 1 after each item, however it ended.
 
     Returns:
         The progress; `stopped` is the reason for an early end.
@@ -79,6 +81,8 @@ async def work_through(
                 if in_a_row >= FAILURES:
                     work.stopped = work.stopped or f"{FAILURES} {noun} in a row got no answer: {exc}"
                 continue
+            finally:
+                told(1)
             in_a_row = 0
             work.done += 1
 
@@ -87,8 +91,6 @@ async def work_through(
 
 
 class _Queue(Generic[T]):
-    """Items for several workers: each takes the next one."""
-
     def __init__(self, items: Iterator[T], aside: bool) -> None:
         self._items, self._aside, self._reading = items, aside, asyncio.Lock()
 

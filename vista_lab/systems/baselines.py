@@ -122,10 +122,8 @@ def _check_fits(name: str, on: DataSet, measured: MeasuredRows) -> None:
             f"{name} would be fitted on {on.name}, the data it is measured on. Choose another split or set"
         )
     if on.task is not measured.task:
-        raise ConfigError(
-            f"{on.name} is labelled for the task {str(on.task)!r}, and {measured.name} for {str(measured.task)!r}; "
-            "choose a set of the same task"
-        )
+        tasks = f"{on.name} is labelled for the task {str(on.task)!r}, and {measured.name} for {str(measured.task)!r}"
+        raise ConfigError(f"{tasks}; choose a set of the same task")
 
 
 def _labels(rows: Sequence[LoggedConversation], on: DataSet, claims: Literal["given", "judge"]) -> Iterator[Label]:
@@ -146,7 +144,6 @@ def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
 
 
 def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
-    """Share of words in the documents, and whether it is unverifiable, of each turn with gold."""
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]
@@ -159,6 +156,4 @@ def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
     if not turns:
         raise ConfigError(f"{on.name} {on.split} has no labelled turns to fit a threshold on; choose another set")
     candidates = sorted({observed for observed, _ in turns})
-    return max(
-        candidates, key=lambda least: (sum((observed < least) == positive for observed, positive in turns), -least)
-    )
+    return max(candidates, key=lambda least: (sum((seen < least) == positive for seen, positive in turns), -least))

@@ -202,9 +202,9 @@ class ClaimEvidence:
     def without_page(self, topics: Iterable[str]) -> list[str]:
         """The topics that the dump of Wikipedia has no page of, each once; none of another source."""
         source = self.source
-        return (
-            [topic for topic in dict.fromkeys(topics) if not source.has(topic)] if isinstance(source, Wikipedia) else []
-        )
+        if not isinstance(source, Wikipedia):
+            return []
+        return [topic for topic in dict.fromkeys(topics) if not source.has(topic)]
 
     def around(self, judge: Judge) -> Judge:
         """Wraps a judge so that each claim is checked against its own evidence."""
@@ -260,8 +260,6 @@ class ClaimEvidence:
 
 
 class _Sourced(RetrievingJudge):
-    """A `RetrievingJudge` that asks the run's evidence in place of a document store."""
-
     def __init__(self, judge: Judge, evidence: ClaimEvidence) -> None:
         self._judge = judge
         self._evidence = evidence
@@ -325,9 +323,9 @@ class Wikipedia:
             with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True)) as dump:
                 return dump.execute(sql, values).fetchall()
         except sqlite3.Error as exc:
+            how = "Give a SQLite file with the table documents(title, text)"
             raise ConfigError(
-                f"--evidence wiki: {self._file} cannot be read as a dump of Wikipedia: {exc}. Give a SQLite file with the table "
-                "documents(title, text)"
+                f"--evidence wiki: {self._file} cannot be read as a dump of Wikipedia: {exc}. {how}"
             ) from exc
 
     def has(self, topic: str) -> bool:
@@ -339,11 +337,9 @@ class Wikipedia:
         if not rows:
             return ()
         texts = (_plain(text) for text in str(rows[0][0]).split(SEPARATOR))
-        return tuple(
-            Passage(source=SourceKind.DOCUMENT, source_id=f"{topic}#{number}", text=text, title=topic)
-            for number, text in enumerate(texts, 1)
-            if text
-        )
+        known = ((f"{topic}#{number}", text) for number, text in enumerate(texts, 1) if text)
+        source = SourceKind.DOCUMENT
+        return tuple(Passage(source=source, source_id=name, text=text, title=topic) for name, text in known)
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         if not place.topic:
@@ -414,16 +410,13 @@ class SearchFunction:
             results = _RESULTS.validate_python(await self._ask(claim))
         except ValidationError as exc:
             fault = exc.errors()[0]
-            raise JudgeError(
-                f"search {self._name} gave {str(fault['input'])[:80]!r} for the claim {claim[:80]!r}; it must give a list of "
-                "texts, or of mappings with text, title and url"
-            ) from exc
+            given = f"search {self._name} gave {str(fault['input'])[:80]!r} for the claim {claim[:80]!r}"
+            raise JudgeError(f"{given}; it must give a list of texts, or of mappings with text, title and url") from exc
         except Exception as exc:  # a user's code, and a network behind it
             raise JudgeError(f"search {self._name} failed: {type(exc).__name__}: {exc}") from exc
         web_passages = [WebPassage(text=result) if isinstance(result, str) else result for result in results]
-        return [_passage(result, number) for number, result in enumerate(web_passages, 1) if result.text.strip()][
-            : self.info.k
-        ]
+        found = [_passage(one, number) for number, one in enumerate(web_passages, 1) if one.text.strip()]
+        return found[: self.info.k]
 
     async def _ask(self, claim: str) -> object:
         if inspect.iscoroutinefunction(self._search):

@@ -12,12 +12,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.policy.label_policy import rules_key
 from vista_guard.protocols import DocumentStore
 from vista_guard.settings.sources import Limits
-from vista_guard.types import (
-    Conversation,
-    RetrieveBy,
-    Role,
-    TurnReport,
-)
+from vista_guard.types import Conversation, RetrieveBy, Role, TurnReport
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.systems.protocol import SystemInfo
 

@@ -119,19 +119,16 @@ def load_metric(library: str, name: str) -> object:
     try:
         candidate = import_named(module or f"{library}.metrics", attribute)
     except (ImportError, AttributeError, ValueError) as exc:
-        raise ConfigError(
-            f"{library} metric {name!r} does not exist: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
-            "of your own"
-        ) from exc
+        how = f"Name a class of {library}.metrics, or MODULE:NAME for a metric of your own"
+        raise ConfigError(f"{library} metric {name!r} does not exist: {exc}. {how}") from exc
     if not isinstance(candidate, type) and _is_metric(candidate):
         return candidate
     try:
         metric: object = candidate()  # type: ignore[operator]  # a class, or a function of the user's
     except Exception as exc:
-        raise ConfigError(
-            f"the {library} metric {name!r} cannot be made without arguments: {type(exc).__name__}: {exc}. Write a module that "
-            f"makes it, and name it {library}:MODULE:NAME"
-        ) from exc
+        how = f"Write a module that makes it, and name it {library}:MODULE:NAME"
+        why = f"cannot be made without arguments: {type(exc).__name__}: {exc}"
+        raise ConfigError(f"the {library} metric {name!r} {why}. {how}") from exc
     return metric
 
 
@@ -284,10 +281,8 @@ class RagasScorer:
                 raise ConfigError(f"the option {names[0]} is {options[names[0]]!r}; it must be a number") from None
         binary = getattr(self._bases.MetricOutputType, "BINARY", None)
         if getattr(self._metric, "output_type", None) is not binary or binary is None:
-            raise ConfigError(
-                f"Ragas does not say which score of {type(self._metric).__name__} is good enough; set at_least=0.8, "
-                "at_most=0.2 or, for a metric that answers with a word, passes=WORD"
-            )
+            how = "set at_least=0.8, at_most=0.2 or, for a metric that answers with a word, passes=WORD"
+            raise ConfigError(f"Ragas does not say which score of {type(self._metric).__name__} is good enough; {how}")
         return "at_least", 1.0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vista_guard.assembly import MODELS, with_decomposer
 from vista_guard.errors import ConfigError
@@ -21,23 +21,10 @@ from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.types import (
-    Check,
-    Claim,
-    EvidenceSet,
-    Finding,
-    JudgeInfo,
-    SourceKind,
-    Turn,
-    Unchecked,
-)
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, SourceKind, Turn, Unchecked
 from vista_lab.logs.source import Task
 from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder, open_evidence
 from vista_lab.systems.guarded import Around, GuardSystem
-
-if TYPE_CHECKING:
-    pass
-
 
 Sees = Literal["decompose", "verify", "categorize"]
 
@@ -84,9 +71,9 @@ class Ablated(JudgeAround):
     ) -> Sequence[Check | Unchecked] | None:
         visible_history = history if self._history else ()
         answers = await ensemble.judge_turn(self._judge, turn, visible_history, self._visible("verify", evidence))
-        return (
-            answers if answers is None or self._history else [_answer_with_place(answer, history) for answer in answers]
-        )
+        if answers is None or self._history:
+            return answers
+        return [_answer_with_place(answer, history) for answer in answers]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         return await self._judge.verify(claims, self._visible("verify", evidence))
@@ -97,9 +84,8 @@ class Ablated(JudgeAround):
     def _visible(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
         if stage in self._knowledge:
             return evidence
-        persona = tuple(
-            passage for passage in evidence.knowledge if passage.source in (SourceKind.PERSONA, SourceKind.CHANNEL)
-        )
+        kinds = (SourceKind.PERSONA, SourceKind.CHANNEL)
+        persona = tuple(passage for passage in evidence.knowledge if passage.source in kinds)
         return evidence.model_copy(update={"knowledge": persona})
 
 
@@ -184,14 +170,8 @@ class Order:
 
     def _behind_decomposer(self, judge: Judge) -> Judge:
         # The evidence is found behind the decomposer: one that verifies what it splits has it too.
-        return with_decomposer(
-            self.with_evidence(judge),
-            self.decomposer,
-            self.settings,
-            OnnxEmbedder(),
-            around=self.around,
-            on_made=self._note,
-        )
+        made = partial(with_decomposer, around=self.around, on_made=self._note)
+        return made(self.with_evidence(judge), self.decomposer, self.settings, OnnxEmbedder())
 
     def _note(self, decomposer: Decomposer) -> None:
         """Keeps a decomposer that asks a model, for the prompts in the manifest."""
@@ -208,10 +188,8 @@ class Order:
         if self.given is None and names_model(self.settings.judge):
             return self.with_evidence(build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking)))
         judge_name = self.given.info.name if self.given is not None else self.settings.judge
-        raise ConfigError(
-            f"system {self.name} needs a chat model as judge, not {judge_name!r}. Name a model: openai:MODEL, "
-            "openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
-        )
+        how = "Name a model: openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
+        raise ConfigError(f"system {self.name} needs a chat model as judge, not {judge_name!r}. {how}")
 
     def _asking(
         self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]
@@ -332,9 +310,8 @@ _FIXED = {
 
 
 def _guard(recipe: SystemRecipe, judge: Judge, guard_settings: Mapping[str, Any]) -> Guard:
-    other_settings = {
-        key: value for key, value in guard_settings.items() if key not in ("judge", "verifier", "decomposer", "policy")
-    }
+    own = ("judge", "verifier", "decomposer", "policy")
+    other_settings = {key: value for key, value in guard_settings.items() if key not in own}
     if not recipe.knowledge:
         other_settings["knowledge"] = NoKnowledge(OnnxEmbedder())
     return Guard.from_settings(

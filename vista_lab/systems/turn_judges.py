@@ -115,12 +115,8 @@ class Question:
     def schema(self) -> Mapping[str, object]:
         """JSON schema of the answer. The verdict comes first, as in the paper's prompt."""
         text, verdict = {"type": "string"}, {"type": "string", "enum": [self.negative, self.positive]}
-        return {
-            "type": "object",
-            "properties": {self.field: verdict, "explanation": text},
-            "required": [self.field, "explanation"],
-            "additionalProperties": False,
-        }
+        fields = {self.field: verdict, "explanation": text}
+        return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 QUESTIONS: Mapping[Task, Question] = {
@@ -190,7 +186,6 @@ class WholeTurnJudge(LabellingJudge, ABC):
             return Unchecked(claim=claim, error=str(exc), raw=raw)
 
     def _input(self, claim: Claim, evidence: EvidenceSet, history: str = "") -> str:
-        """The prompt's text about a turn."""
         turn = self._style.turn(Turn(role=Role.ASSISTANT, text=claim.text))
         documents = self._style.documents(evidence.documents)
         return fill(self._file.input, {"documents": documents, "history": history, "turn": turn, **self._names})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.files import writing
 from vista_lab.runs.folder import MANIFEST
 from vista_lab.tables.runs import RunMeasures
 from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
@@ -28,16 +29,14 @@ class Picture:
 def find_folders(places: Sequence[Path], maker: str = "vista-guard eval") -> Mapping[str, Path]:
     """The runs' folders at and below these places, by unique names, in the order given. `maker` wrote them, for the error.
 
-    Raises:
-        InputError: a place has no run's folder.
+    Raises InputError: a place has no run's folder.
     """
     all_folders: dict[Path, None] = {}
     for place in places:
         folders = list(_folders(place))
         if not folders:
-            fault = (
-                "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
-            )
+            lacks = f"no run's folder: neither it nor one below it has a {MANIFEST}"
+            fault = lacks if place.is_dir() else "no folder"
             raise InputError(f"{place} is {fault}; give folders that {maker} wrote")
         all_folders |= dict.fromkeys(folders)
     names = {folder: str(folder) for folder in all_folders}
@@ -60,8 +59,7 @@ def _folders(place: Path) -> Iterator[Path]:
 def chosen_formats(asked: str, out: Path | None, *, figures: bool) -> list[str]:
     """The formats in a list such as `md,tex`.
 
-    Raises:
-        ConfigError: a format is unknown, or the output is too much for stdout.
+    Raises ConfigError: a format is unknown, or the output is too much for stdout.
     """
     formats = list(dict.fromkeys(part.strip() for part in asked.split(",")))
     unknown = next((name for name in formats if name not in FORMATS), None)
@@ -101,9 +99,7 @@ def write(
             names = unique_names(sheet.name for sheet in sheets)
             contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
-            contents["tables.html"] = page(
-                sheets, title, [(figure.caption, _inline(figure.svg)) for figure in pictures]
-            )
+            contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:
             contents[f"tables.{form}"] = text(sheets, form)
     picture_files = [path for picture in pictures for path in (picture.svg, picture.png)]
@@ -113,16 +109,13 @@ def write(
 def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
     """Writes texts to files of a folder, which is created if missing; existing files are replaced.
 
-    Raises:
-        ConfigError: the folder cannot be written.
+    Raises ConfigError: the folder cannot be written.
     """
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
             # Not `write_text`, which changes line ends on Windows.
             (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return [folder / name for name in contents]
 
 
@@ -160,11 +153,7 @@ class PaperTables:
     errors: str = ""
 
     def chosen(self, asked: str) -> frozenset[int]:
-        """The tables in a list such as `2,3,8-11`.
-
-        Raises:
-            InputError: an entry is not one of these tables.
-        """
+        """The tables in a list such as `2,3,8-11`. Raises InputError: an entry is not one of these tables."""
         tables: set[int] = set()
         for part in asked.split(","):
             first, dash, last = part.strip().partition("-")

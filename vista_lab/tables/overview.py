@@ -52,15 +52,8 @@ def in_brackets(value: float | None, interval: Interval | None) -> str:
 
 def _row(run: RunMeasures, name: str) -> Row:
     detection = run.detection(run.reading)
-    return row(
-        run.data_set,
-        run.system,
-        name,
-        *_turns(run, detection),
-        *_score_cells(run, detection),
-        *_claims(run),
-        *_cost_cells(run),
-    )
+    names, scores = (run.data_set, run.system, name), _score_cells(run, detection)
+    return row(*names, *_turns(run, detection), *scores, *_claims(run), *_cost_cells(run))
 
 
 def _turns(run: RunMeasures, detection: Detection | None) -> list[str]:
@@ -80,11 +73,8 @@ def accuracy_text(run: RunMeasures, reading: Reading) -> str:
 def _score_cells(run: RunMeasures, detection: Detection | None) -> list[str]:
     if detection is None:
         return [NOTHING] * 3
-    return [
-        percent(detection.precision.value),
-        percent(detection.recall.value),
-        in_brackets(detection.f1, run.f1_interval(run.reading)),
-    ]
+    f1 = in_brackets(detection.f1, run.f1_interval(run.reading))
+    return [percent(detection.precision.value), percent(detection.recall.value), f1]
 
 
 def _claims(run: RunMeasures) -> list[str]:
@@ -93,12 +83,8 @@ def _claims(run: RunMeasures) -> list[str]:
     confusion = run.confusion
     if not confusion:
         return [NOTHING, NOTHING, NOTHING, *scores]
-    return [
-        f"{confusion.total():,}",
-        percent(accuracy(confusion)),
-        in_brackets(macro_f1(confusion), run.macro_f1_interval()),
-        *scores,
-    ]
+    f1 = in_brackets(macro_f1(confusion), run.macro_f1_interval())
+    return [f"{confusion.total():,}", percent(accuracy(confusion)), f1, *scores]
 
 
 def _cost_cells(run: RunMeasures) -> list[str]:
@@ -108,13 +94,8 @@ def _cost_cells(run: RunMeasures) -> list[str]:
     usage = spending.usage
     tokens = (usage.input_tokens + usage.output_tokens) / spending.turns
     cost = NOTHING if spending.cost is None else f"{spending.cost:.5f}"
-    return [
-        f"{spending.median:.3f}",
-        f"{spending.p95:.3f}",
-        f"{usage.calls / spending.turns:.1f}",
-        f"{tokens:,.0f}",
-        cost,
-    ]
+    seconds = f"{spending.median:.3f}", f"{spending.p95:.3f}"
+    return [*seconds, f"{usage.calls / spending.turns:.1f}", f"{tokens:,.0f}", cost]
 
 
 @dataclass(frozen=True)
@@ -150,12 +131,8 @@ def claim_scores(runs: Sequence[RunMeasures]) -> list[Sheet]:
         if set_runs:
             k = max(1, median_high(turn.verifiable for run in set_runs for turn in counted[run.name]))
             rows += [_scores_row(run, names[run.name], counted[run.name], k) for run in set_runs]
-    columns = headings(
-        ("data set", "system", "judge"),
-        "claims a turn",
-        ("FActScore", "n", "no penalty", f"γ = {GAMMA}"),
-        ("VeriScore", "n", "K", "F1@K"),
-    )
+    factscore, veriscore = ("FActScore", "n", "no penalty", f"γ = {GAMMA}"), ("VeriScore", "n", "K", "F1@K")
+    columns = headings(("data set", "system", "judge"), "claims a turn", factscore, veriscore)
     title = "Scores of FActScore and VeriScore"
     return [Sheet("claim-scores", title, columns, tuple(rows), SCORE_NOTES)] if rows else []
 
@@ -164,9 +141,8 @@ def _counts(run: RunMeasures) -> list[_Counted]:
     """The run's turns that were judged whole and do not only abstain; none where each turn is its own claim."""
     if all(_is_one_claim(report) for report in run.reports.values()):
         return []
-    labels = {
-        name: [one.label for one in report.findings] for name, report in run.reports.items() if not report.unchecked
-    }
+    checked = {name: report for name, report in run.reports.items() if not report.unchecked}
+    labels = {name: [one.label for one in report.findings] for name, report in checked.items()}
     return [
         _Counted(
             run.gold[name].drawn_with,

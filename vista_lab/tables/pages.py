@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def page_environment(folder: Path) -> Environment:
     """Strict, escaping environment for the templates in a folder; texts lose characters that change direction.
 
-    Raises:
-        ConfigError: jinja2 is not installed.
+    Raises ConfigError: jinja2 is not installed.
     """
     require("a page of HTML", "jinja2", extra="evaluation")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

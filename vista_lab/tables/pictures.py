@@ -28,8 +28,7 @@ STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a cal
 def draw(runs: Sequence[RunMeasures], folder: Path) -> list[Picture]:
     """Draws every figure that the runs fill, as SVG and PNG.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
     pictures: list[Picture] = []
@@ -43,28 +42,21 @@ def draw(runs: Sequence[RunMeasures], folder: Path) -> list[Picture]:
 def draw_readings(runs: Sequence[RunMeasures], folder: Path, remark: str = "") -> list[Picture]:
     """Draws the paper's Figure 2: each data set's runs by its own labels and by people's, where turns have both.
 
-    `remark` is added to the title.
-
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    `remark` is added to the title. Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
-    drawings = (
-        _Drawing([run for run in runs if run.data_set == name], names, folder, file) for name, file in _files(runs)
-    )
+    sets = (([run for run in runs if run.data_set == name], file) for name, file in _files(runs))
+    drawings = (_Drawing(own, names, folder, file) for own, file in sets)
     return [picture for drawing in drawings for picture in drawing.readings(remark)]
 
 
 def _files(runs: Sequence[RunMeasures]) -> Iterator[tuple[str, str]]:
-    """Each data set with its name in file names."""
     names = data_sets_of(runs)
     return zip(names, unique_names(map(file_name, names)), strict=True)
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws the figures of runs on one data set. `file` is the data set's name in file names."""
-
     runs: Sequence[RunMeasures]
     names: Mapping[str, str]
     folder: Path
@@ -95,18 +87,13 @@ class _Drawing:
         """Figure 2 of the paper: the same turns by the data set's labels and by people's."""
         kinds = {Reading.ORIGINAL: "the data set's own labels", Reading.STRICT: "people's labels, strict"}
         doubly_labelled = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
-        reading_bars = [
-            bar
-            for run in doubly_labelled
-            for reading, kind in kinds.items()
-            for bar in _bar(run, reading, self.whole_name(run), kind)
-        ]
+        both = [(run, *kind) for run in doubly_labelled for kind in kinds.items()]
+        drawn = (_bar(run, reading, self.whole_name(run), kind) for run, reading, kind in both)
+        reading_bars = [bar for own in drawn for bar in own]
         if reading_bars:
             caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2){remark and '; '}{one_line(remark)}"
-            yield Picture(
-                caption,
-                *bars(self.folder, self._file("figure-2"), caption, ACCURACY, reading_bars, list(kinds.values())),
-            )
+            file, names = self._file("figure-2"), list(kinds.values())
+            yield Picture(caption, *bars(self.folder, file, caption, ACCURACY, reading_bars, names))
 
     def scores(self) -> Iterator[Picture]:
         """VISTA score by turn, for runs over longer conversations."""

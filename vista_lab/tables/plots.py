@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
 from vista_guard._extras import require
-from vista_guard.errors import ConfigError
+from vista_lab.files import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,11 +45,7 @@ STYLE: Any = {
 
 @contextmanager
 def open_figure(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the house style, sized in inches.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
+    """An empty figure in the house style, sized in inches. Raises ConfigError: matplotlib is not installed."""
     require("drawing figures", "matplotlib", extra="evaluation")
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -61,19 +57,16 @@ def open_figure(width: float, height: float) -> Iterator[Figure]:
 def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
     """Writes `name.svg` and `name.png` and returns their paths. Call it inside `open_figure`.
 
-    Raises:
-        ConfigError: the folder cannot be written.
+    Raises ConfigError: the folder cannot be written.
     """
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with catch_warnings():
             # A name in letters that the font lacks is boxes in the PNG; in the SVG it is text, and the reader's fonts have it.
             filterwarnings("ignore", "Glyph")
             figure.savefig(svg, format="svg", metadata={"Date": None})
             figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return svg, png
 
 
@@ -150,10 +143,7 @@ def _fill(kind: int) -> dict[str, Any]:
 
 def _reach(value: float, low: float | None, high: float | None) -> list[list[float]]:
     """Length of an interval to either side, in percent; 0 without one."""
-    return [
-        [0 if low is None else max(100 * (value - low), 0)],
-        [0 if high is None else max(100 * (high - value), 0)],
-    ]
+    return [[0 if low is None else max(100 * (value - low), 0)], [0 if high is None else max(100 * (high - value), 0)]]
 
 
 def _stroke(place: int) -> dict[str, Any]:
@@ -186,9 +176,8 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
             highs = [100 * point.high for point in points if point.high is not None]
             if len(lows) == len(highs) == len(points):
                 axes.fill_between(turns, lows, highs, color=pick(COLOURS, place), alpha=0.15, linewidth=0)
-        axes.set(
-            title=set_titles(title, 7.2), xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102)
-        )
+        axes.set(xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102))
+        axes.set_title(set_titles(title, 7.2))
         axes.set_xticks(sorted({int(point.x) for _, points in lines for point in points}))
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)
@@ -216,9 +205,8 @@ def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path
             axes.plot(xs, ys, label=label, marker=pick(MARKERS, place), markersize=6, **_stroke(place))
             for point, x, y in zip(points, xs, ys, strict=True):
                 axes.annotate(f"{point.n}", (x, y), xytext=(5, -9), textcoords="offset points", fontsize=7)
-        axes.set(
-            title=set_titles(title, 5.2), xlabel="mean confidence, %", ylabel="right, %", xlim=(0, 102), ylim=(0, 102)
-        )
+        axes.set(xlabel="mean confidence, %", ylabel="right, %", xlim=(0, 102), ylim=(0, 102))
+        axes.set_title(set_titles(title, 5.2))
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)
 

@@ -104,10 +104,8 @@ class RunMeasures:
             gold = gold_of(line, reading, targets)
             if gold is not None:
                 report = self.reports.get(name)
-                answers[name] = (
-                    gold,
-                    has_any_label(labels_of(report.outcomes), targets) if report is not None else None,
-                )
+                found = None if report is None else has_any_label(labels_of(report.outcomes), targets)
+                answers[name] = gold, found
         return answers
 
     def detection(self, reading: Reading) -> Detection | None:
@@ -126,24 +124,15 @@ class RunMeasures:
 
     def accuracy_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of the accuracy over judged turns; see `share_interval`."""
-        judged = [
-            (self.gold[name].drawn_with, gold is predicted)
-            for name, (gold, predicted) in self.answers(reading).items()
-            if predicted is not None
-        ]
+        known = [(name, own) for name, own in self.answers(reading).items() if own[1] is not None]
+        judged = [(self.gold[name].drawn_with, gold is found) for name, (gold, found) in known]
         return share_interval([group for group, _ in judged], [right for _, right in judged])
 
     def balanced_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of the balanced accuracy over judged turns, by drawing documents, or conversations, again."""
         answers = self.answers(reading).items()
-        judged = [
-            (self.gold[name].drawn_with, gold, predicted)
-            for name, (gold, predicted) in answers
-            if predicted is not None
-        ]
-        return balanced_interval(
-            [(gold, predicted) for _, gold, predicted in judged], [group for group, _, _ in judged]
-        )
+        judged = [(self.gold[name].drawn_with, gold, found) for name, (gold, found) in answers if found is not None]
+        return balanced_interval([(gold, found) for _, gold, found in judged], [group for group, _, _ in judged])
 
     def f1_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of F1, by drawing documents, or conversations, again."""
@@ -242,13 +231,11 @@ def discordant(first: RunMeasures, second: RunMeasures, reading: Reading) -> Dis
     """Turns that only one of two runs gets right, among those both judged."""
     one, other = first.answers(reading), second.answers(reading)
     shared = [(one[name], other[name]) for name in one.keys() & other.keys()]
-    return Discordant.of(
-        (left is gold, right is gold) for (gold, left), (_, right) in shared if left is not None and right is not None
-    )
+    known = (one for one in shared if one[0][1] is not None and one[1][1] is not None)
+    return Discordant.of((left is gold, right is gold) for (gold, left), (_, right) in known)
 
 
 def _interval_or_none(interval: Interval) -> Interval | None:
-    """The interval; None where the draws have no figure, or all the same."""
     return interval if interval[0] < interval[1] else None
 
 
@@ -280,18 +267,15 @@ def names_of(runs: Sequence[RunMeasures], *, across: bool = False) -> Mapping[st
     names: dict[str, str] = {}
     for group in alike.values():
         settings = [{"system": run.system} | _varying_settings(run) for run in group]
-        differing = sorted(
-            {key for options in settings for key in options if len({other.get(key) for other in settings}) > 1}
-        )
+        every = {key for options in settings for key in options}
+        differing = sorted(key for key in every if len({other.get(key) for other in settings}) > 1)
         # The rules' fingerprint changes with the judge: shown only where nothing else distinguishes two runs.
         for keys in ([key for key in differing if key != "option rules"], differing):
             labels = [", ".join(options[key] for key in keys if key in options) for options in settings]
             if len(set(labels)) == len({frozenset(options.items()) for options in settings}):
                 break
-        names |= {
-            run.name: f"{run.judge} ({options})" if options else run.judge
-            for run, options in zip(group, labels, strict=True)
-        }
+        both = zip(group, labels, strict=True)
+        names |= {run.name: f"{run.judge} ({options})" if options else run.judge for run, options in both}
     return names
 
 
@@ -302,33 +286,28 @@ def notes_of(runs: Sequence[RunMeasures]) -> list[str]:
         rows = next(run.rows for run in runs if run.data_set == name)
         split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
         skipped = sum(rows.skipped.values())
-        samples = ", ".join(
-            dict.fromkeys(_sample_text(run) for run in runs if run.data_set == name and run.manifest.limit)
-        )
+        limited = (run for run in runs if run.data_set == name and run.manifest.limit)
+        samples = ", ".join(dict.fromkeys(map(_sample_text, limited)))
         split = f"{split}; {samples}" if samples else split
         parts = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
-        notes.append(
-            ": ".join([parts[0], "; ".join(part for part in parts[1:] if part) or "no word on the paper's rows"])
-        )
+        rest = "; ".join(filter(None, parts[1:])) or "no word on the paper's rows"
+        notes.append(f"{parts[0]}: {rest}")
     for run in runs:
         if not run.complete:
             reported, total = len(run.reports), run.rows.turns
             notes.append(f"{run.name} is not complete: {reported:,} of {total:,} turns are reported")
         detection = run.detection(run.reading)
         if detection is not None and detection.unchecked:
-            notes.append(
-                f"{run.name}: {detection.unchecked:,} of {detection.turns:,} turns were not judged; accuracy is of the others, "
-                f"and {100 * detection.worst.value:.2f} if all of these were wrong"
-            )
+            lost = f"{detection.unchecked:,} of {detection.turns:,} turns were not judged"
+            worst = f"accuracy is of the others, and {100 * detection.worst.value:.2f} if all of these were wrong"
+            notes.append(f"{run.name}: {lost}; {worst}")
     return notes
 
 
 def _why_not(first: RunMeasures, second: RunMeasures, *, any_claims: bool) -> str | None:
-    """Reason that two runs cannot be compared; None where they can."""
     files, other_files = first.rows.files, second.rows.files
-    changed_file = next(
-        (name for name in sorted(files.keys() | other_files.keys()) if files.get(name) != other_files.get(name)), None
-    )
+    both = sorted(files.keys() | other_files.keys())
+    changed_file = next((name for name in both if files.get(name) != other_files.get(name)), None)
     if changed_file is not None:
         return (
             f"{first.name} and {second.name} are of {first.data_set}, and {changed_file} was not the same file (sha256 "
@@ -346,13 +325,11 @@ def _other_evidence(first: RunMeasures, second: RunMeasures) -> str | None:
         return None
     settings, other_settings = (info.model_dump(exclude={"replayed"}) if info else {} for info in (one, other))
     differing = [name for name in settings | other_settings if settings.get(name) != other_settings.get(name)]
-    differences = ", ".join(
-        f"{name} {settings.get(name, 'none')} and {other_settings.get(name, 'none')}" for name in differing
-    )
-    return (
-        f"{first.name} and {second.name} had other evidence on {first.data_set} ({differences}). Run one of them again with the "
-        "same --evidence, or replay it with --evidence recorded:FILE"
-    )
+    sides = [(name, settings.get(name, "none"), other_settings.get(name, "none")) for name in differing]
+    differences = ", ".join(f"{name} {one} and {other}" for name, one, other in sides)
+    sets = f"{first.name} and {second.name} had other evidence on {first.data_set} ({differences})"
+    how = "Run one of them again with the same --evidence, or replay it with --evidence recorded:FILE"
+    return f"{sets}. {how}"
 
 
 def _other_gold(first: RunMeasures, second: RunMeasures) -> str | None:
@@ -376,12 +353,8 @@ def _varying_settings(run: RunMeasures) -> dict[str, str]:
     manifest = run.manifest
     limit = "" if manifest.limit is None else _sample_text(run)
     claims = f"claims {manifest.claims}"
-    settings = {
-        "judge": manifest.system.judge.name,
-        "version": manifest.system.judge.version,
-        "limit": limit,
-        "claims": claims,
-    }
+    judge = manifest.system.judge
+    settings = {"judge": judge.name, "version": judge.version, "limit": limit, "claims": claims}
     options = {f"option {name}": f"{name} {value}" for name, value in manifest.system.options.items()}
     return {key: value for key, value in {**settings, **options}.items() if value}
 
@@ -406,9 +379,7 @@ def systems_of(runs: Sequence[RunMeasures]) -> list[str]:
 def data_sets_of(runs: Sequence[RunMeasures]) -> list[str]:
     """Data sets in the paper's order, then the others in the order in which they come."""
     data_sets = list(dict.fromkeys(run.data_set for run in runs))
-    return sorted(
-        data_sets, key=lambda name: DATA_SETS.index(own_set) if (own_set := paper_set(name)) else len(DATA_SETS)
-    )
+    return sorted(data_sets, key=lambda name: DATA_SETS.index(own) if (own := paper_set(name)) else len(DATA_SETS))
 
 
 def confusion_counts(met: Confusion) -> list[list[int]]:

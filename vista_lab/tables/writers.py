@@ -171,13 +171,11 @@ def page(sheets: Sequence[Sheet], title: str, pictures: Sequence[tuple[str, str]
     `pictures` are captions and addresses, which may be `data:` URLs.
     """
     body = "\n".join(map(_html, sheets))
-    figures = "\n".join(
-        f'<figure><img src="{html.escape(address)}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
-        for caption, address in ((_plain_html(text), address) for text, address in pictures)
-    )
-    head = (
-        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_plain_html(title)}</title>'
-    )
+    shown = ((_plain_html(text), html.escape(address)) for text, address in pictures)
+    captions = (f'<img src="{address}" alt="{text}"><figcaption>{text}</figcaption>' for text, address in shown)
+    figures = "\n".join(f"<figure>{caption}</figure>" for caption in captions)
+    size = '<meta name="viewport" content="width=device-width">'
+    head = f'<meta charset="utf-8">{size}<title>{_plain_html(title)}</title>'
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n'
         f"<body><h1>{_plain_html(title)}</h1>\n{body}\n{figures}\n</body></html>\n"
@@ -229,9 +227,8 @@ def _html(sheet: Sheet) -> str:
 
 def _html_row(sheet: Sheet, number: int, cells: Row) -> str:
     ruled = ' class="rule"' if number in sheet.rule_before else ""
-    body = "".join(
-        f"<td{_side(column)}>{_html_cell(cell)}</td>" for column, cell in zip(sheet.columns, cells, strict=True)
-    )
+    placed = zip(sheet.columns, cells, strict=True)
+    body = "".join(f"<td{_side(column)}>{_html_cell(cell)}</td>" for column, cell in placed)
     return f"<tr{ruled}>{body}</tr>"
 
 
@@ -282,10 +279,8 @@ _SMALL = (
     r"\upsilon \phi \chi \psi \omega"
 )
 _CAPITAL = r"\Gamma \Delta \Theta \Lambda \Xi \Pi \Sigma \Upsilon \Phi \Psi \Omega"
-_GREEK = {
-    letter: f"${name}$"
-    for letter, name in zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", f"{_SMALL} {_CAPITAL}".split(), strict=True)
-}
+_LETTERS = zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", f"{_SMALL} {_CAPITAL}".split(), strict=True)
+_GREEK = {letter: f"${name}$" for letter, name in _LETTERS}
 _KNOWN = {**_SPECIAL, **_GREEK}
 # Beyond ASCII, pdfLaTeX sets these with T1 and no further package.
 _SET = frozenset(map(chr, range(0xA0, 0x17F))) - frozenset("ĦħĸĿŀŉŦŧ") | frozenset("ȘșȚț‐‑‒—―‘’‚“”„‡•…‰‹›€№™←→↑↓ẞ")
@@ -324,13 +319,12 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
         return
     names = next((place for place, column in enumerate(sheet.columns) if column.figures), len(widths))
     room = WIDEST - sum(widths[:names])
-    blocks = [
-        block
-        for _, together in groupby(
-            range(names, len(widths)), key=lambda place: sheet.columns[place].group or str(place)
-        )
-        for block in _split_columns(list(together), widths, room)
-    ]
+
+    def head(place: int) -> str:
+        return sheet.columns[place].group or str(place)
+
+    together = [list(places) for _, places in groupby(range(names, len(widths)), key=head)]
+    blocks = [block for places in together for block in _split_columns(places, widths, room)]
     part: list[int] = []
     for block in blocks:
         if part and sum(widths[place] for place in [*part, *block]) > room:
@@ -345,11 +339,9 @@ def _split_columns(block: list[int], widths: Sequence[float], room: float) -> li
 
 
 def _only(sheet: Sheet, places: Sequence[int]) -> Sheet:
-    return replace(
-        sheet,
-        columns=tuple(sheet.columns[place] for place in places),
-        rows=tuple(tuple(cells[place] for place in places) for cells in sheet.rows),
-    )
+    columns = tuple(sheet.columns[place] for place in places)
+    rows = tuple(tuple(cells[place] for place in places) for cells in sheet.rows)
+    return replace(sheet, columns=columns, rows=rows)
 
 
 def _rows(sheet: Sheet) -> Iterator[Sheet]:

@@ -18,10 +18,8 @@ from torch import Tensor
 
 def mean_of(models: Sequence[Mapping[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
     """The mean of several models' weights in float32, each with its share."""
-    return {
-        name: sum((share * model[name].float() for share, model in zip(shares, models, strict=True)), torch.zeros(()))
-        for name in models[0]
-    }
+    both, zero = list(zip(shares, models, strict=True)), torch.zeros(())
+    return {name: sum((share * model[name].float() for share, model in both), zero) for name in models[0]}
 
 
 def main() -> None:

@@ -100,8 +100,6 @@ def plain(model: nn.Module, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state of a model without adapters that does what this one does with these trained values."""
     state = {**model.state_dict(), **values}
     adapters = {name: module for name, module in model.named_modules() if isinstance(module, Adapted)}
-    merged = {
-        f"{name}.weight": module.merged(state[f"{name}.a"], state[f"{name}.b"]) for name, module in adapters.items()
-    }
+    merged = {f"{name}.weight": own.merged(state[f"{name}.a"], state[f"{name}.b"]) for name, own in adapters.items()}
     inner = {f"{name}.{part}" for name in adapters for part in ("a", "b")}
     return {name.replace(_BASE, "."): tensor for name, tensor in state.items() if name not in inner} | merged

@@ -245,7 +245,6 @@ def base_verifier(dropout: float = 0.1, layers: int = 0) -> Verifier:
 def load_base(encoder: Encoder, folder: Path) -> None:
     """Fill the encoder with the base model's weights; a missing or surplus tensor raises."""
     tensors = load_file(str(folder / "model.safetensors"))
-    weights = {
-        _rename(name): t for name, t in tensors.items() if not name.startswith("pooler") and "position_ids" not in name
-    }
+    kept = (name for name in tensors if not name.startswith("pooler") and "position_ids" not in name)
+    weights = {_rename(name): tensors[name] for name in kept}
     encoder.load_state_dict(weights)

@@ -6,9 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vista_guard.errors import ConfigError
+from vista_lab.files import reading
 from vista_lab.training.rows import Part
 
 RECIPES = Path(__file__).with_name("recipes.toml")
@@ -96,11 +97,7 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
 
 
 def recipe_table(recipe: str, part: str) -> dict[str, Any]:
-    """The table of a part, with the recipe's name.
-
-    Raises:
-        ConfigError: there is no such recipe, or it has no such table.
-    """
+    """The table of a part, with the recipe's name. Raises ConfigError: there is no such recipe, or it has no such table."""
     shipped = _tables(RECIPES)
     file = Path(recipe)
     if recipe not in shipped and not file.is_file():
@@ -114,22 +111,11 @@ def recipe_table(recipe: str, part: str) -> dict[str, Any]:
 
 
 def validate_recipe(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:
-    """Validates a recipe's values.
-
-    Raises:
-        ConfigError: a value is wrong; names recipe, table and field.
-    """
-    try:
+    """Validates a recipe's values. Raises ConfigError: a value is wrong; names recipe, table and field."""
+    with reading(f"recipe {recipe}, [{part}]", error=ConfigError):
         return kind.validate_python(values)
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"recipe {recipe}, [{part}]{' ' * bool(where)}{where}: {message}") from exc
 
 
 def _tables(file: Path) -> dict[str, Any]:
-    try:
+    with reading(f"recipe {file}", "; give a TOML file", ConfigError):
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
-        raise ConfigError(f"recipe {file} cannot be read as TOML ({exc})") from exc

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from vista_guard.errors import ConfigError
 from vista_guard.stores.line_file import ANOTHER_OUT, refuse_differences, write_whole
+from vista_lab.files import reading, writing
 from vista_lab.training.rows import Part, Stage
 
 TRAINING, CARD = "training.json", "README.md"
@@ -59,8 +60,7 @@ class Training(_Record):
 def claim_out(out: Path, made: Training) -> None:
     """Creates the folder, or takes one that was begun in the same way.
 
-    Raises:
-        ConfigError: it is finished, was begun in another way, or holds something else.
+    Raises ConfigError: it is finished, was begun in another way, or holds something else.
     """
     if (out / TRAINING).is_file():
         earlier = read_training(out)
@@ -68,29 +68,17 @@ def claim_out(out: Path, made: Training) -> None:
         if earlier.finished:
             raise ConfigError(f"{out} holds the finished model of this data and recipe. {ANOTHER_OUT}")
         return
-    try:
+    with writing(out):
         if out.is_dir() and any(out.iterdir()):
             raise ConfigError(f"{out} is not empty and has no {TRAINING}. {ANOTHER_OUT}")
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        raise ConfigError(f"{out} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
     write_whole(out / TRAINING, made.model_dump_json(indent=2) + "\n")
 
 
 def read_training(folder: Path) -> Training:
-    """The training record of a model's folder.
-
-    Raises:
-        ConfigError: the folder holds no model that was trained here.
-    """
-    try:
+    """The training record of a model's folder. Raises ConfigError: the folder holds no model that was trained here."""
+    with reading(folder / TRAINING, "; give a model that vista-guard trained", ConfigError):
         return Training.model_validate_json((folder / TRAINING).read_bytes())
-    except OSError as exc:
-        raise ConfigError(f"{folder} is not a model that vista-guard trained: {TRAINING}: {exc.strerror}") from exc
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{folder / TRAINING}: {where}: {first['msg']}") from exc
 
 
 def figures_table(made: Training, of: str) -> list[str]:

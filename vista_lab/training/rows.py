@@ -95,9 +95,7 @@ class Split(Generic[Row]):
             windows[row.source.document].append(row.source)
             texts.setdefault(_text(row), row.source)
         for row in self.held_out:
-            clash = next(
-                (window for window in windows.get(row.source.document, ()) if window.overlaps(row.source)), None
-            )
+            clash = next((one for one in windows.get(row.source.document, ()) if one.overlaps(row.source)), None)
             clash = clash or texts.get(_text(row))
             if clash is not None:
                 raise InputError(
@@ -125,17 +123,11 @@ def label_counts(rows: Iterable[VerifierRow]) -> Mapping[LabelName, int]:
 
 
 def refuse_few(counts: Mapping[LabelName, int], least: int) -> None:
-    """Checks that each label has at least `least` rows.
-
-    Raises:
-        InputError: one has fewer.
-    """
+    """Checks that each label has at least `least` rows. Raises InputError: one has fewer."""
     few = [f"{count} {label}" for label, count in counts.items() if count < least]
     if few:
-        raise InputError(
-            f"the set has {' and '.join(few)} rows to train on; the recipe wants {least} of each label. Generate more passages, "
-            "or lower least_per_label in a recipe of your own"
-        )
+        lacking = f"the set has {' and '.join(few)} rows to train on; the recipe wants {least} of each label"
+        raise InputError(f"{lacking}. Generate more passages, or lower least_per_label in a recipe of your own")
 
 
 def disjoint_batches(rows: Sequence[RetrieverRow], size: int, rng: random.Random) -> Iterator[list[RetrieverRow]]:

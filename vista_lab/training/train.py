@@ -208,7 +208,6 @@ class Run:
             self._average(_MEAN_EVERY)
 
     def _average(self, steps: int) -> None:
-        """Takes the weights into their mean, for the steps since the last time."""
         share = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
         for name, tensor in lora.trained(self.model).items():
             self.mean[name].lerp_(tensor, 1 - share)
@@ -227,9 +226,8 @@ class Run:
     def save_adapter(self, **facts: object) -> None:
         """Saves the trained weights alone, last and mean, in half precision: a few MB that another run starts from."""
         last, mean = ({key: t.half() for key, t in part.items()} for part in (lora.trained(self.model), self.mean))
-        torch.save(
-            {"last": last, "mean": mean, "alpha": lora.alpha_of(self.model), "facts": facts}, self.out / "adapter.pt"
-        )
+        state = {"last": last, "mean": mean, "alpha": lora.alpha_of(self.model), "facts": facts}
+        torch.save(state, self.out / "adapter.pt")
 
     def keep(self) -> None:
         """Saves what ``resume`` needs; if killed midway, the previous save remains."""

@@ -38,11 +38,7 @@ def last_checkpoint(out: Path) -> str | None:
 
 
 def load_base_model(part: Part | Literal["decomposer"], base: str, load: Callable[[str], T]) -> T:
-    """The weights to begin with.
-
-    Raises:
-        ConfigError: they cannot be found, or are of another kind of model.
-    """
+    """The weights to begin with. Raises ConfigError: they cannot be found, or are of another kind of model."""
     if base == SHIPPED:
         raise ConfigError(f"base is {base!r}, which only recipe small trains; give hf:ORG/MODEL or a folder")
     name = base.removeprefix("hf:")

@@ -17,7 +17,6 @@ from vista_lab.decompose.rewards import (
     FORMAT_WEIGHTS,
     GATE,
     CheckAnswer,
-    Reward,
     checklist_reward,
     dense_reward,
     format_reward,
@@ -147,7 +146,7 @@ def test_each_weight_counts_for_its_own_question() -> None:
 
 def test_the_total_is_a_plain_sum() -> None:
     checklist = checklist_reward([checks(YES, NA, NO, YES), checks(YES, YES, YES, YES)])
-    assert Reward(1.0, dense_reward([0.9, 0.4], True), checklist).total == pytest.approx(2.6444, abs=5e-5)
+    assert 1.0 + dense_reward([0.9, 0.4], True) + checklist == pytest.approx(2.6444, abs=5e-5)
 
 
 def test_an_advantage_is_the_distance_from_the_groups_mean() -> None:
@@ -155,11 +154,6 @@ def test_an_advantage_is_the_distance_from_the_groups_mean() -> None:
     assert group_advantages([]) == []
     with raises(InputError, "reward", "2"):
         group_advantages([1.0, math.nan])
-
-
-def test_a_term_that_is_not_scored_makes_no_sum() -> None:
-    assert Reward(1.0, 0.84, None).total is None
-    assert Reward(1.0, None, 0.8).total is None
 
 
 class TestReadingTheChecklist:

@@ -13,12 +13,11 @@ from tests.lab.oasis.scripted import House, answer_of, houses
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Label
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.exports import Exporting, export, retriever_pairs
+from vista_lab.oasis.exports import TASK_1, TASK_2, Exporting, export, retriever_pairs
 from vista_lab.oasis.gates import certain, changed_words, standing
 from vista_lab.oasis.judged import READER, VerifierGates, copied
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
 from vista_lab.oasis.splits import SetPart, Splitting, divide
-from vista_lab.oasis.tasks import TASK_1, TASK_2
 from vista_lab.oasis.triplets import settled, shortcuts, twinned, verifier_triplets
 from vista_lab.policies.verifiers import read_cases
 from vista_lab.runs.folder import MANIFEST, Manifest

@@ -16,7 +16,7 @@ from vista_guard.testing import ReceivedRequest, ScriptedChatServer, gold_script
 from vista_guard.types import Label
 from vista_lab.metrics.detection import Detection, Reading, balanced_interval
 from vista_lab.metrics.intervals import Share
-from vista_lab.oasis.tasks import claim_log, text_log
+from vista_lab.oasis.exports import claim_log, text_log
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured
 

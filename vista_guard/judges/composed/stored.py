@@ -18,10 +18,18 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vista_guard._extras import require
-from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, StoreError, UnreadableError
+from vista_guard.errors import (
+    BudgetError,
+    ContextTooLongError,
+    JudgeError,
+    RecordingError,
+    StoreError,
+    UnreadableError,
+    first_problem,
+)
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import claim_of, meter
@@ -504,7 +512,9 @@ def _read(file: Path) -> tuple[_Header, list[_Call]]:
     try:
         header = _Header.model_validate(json.loads(lines[0]))
     except ValueError as exc:
-        raise RecordingError(f"{file} line 1 is not the header of a recording: {_problem(exc)}. Record anew") from exc
+        raise RecordingError(
+            f"{file} line 1 is not the header of a recording: {first_problem(exc)}. Record anew"
+        ) from exc
     if header.vista_guard_recording != FORMAT:
         raise RecordingError(
             f"{file} has recording format {header.vista_guard_recording}; this version reads {FORMAT}. Record anew"
@@ -520,16 +530,9 @@ def _parse_call(file: Path, number: int, line: str) -> _Call:
         return call.model_copy(update={"answer": _RECORDED[call.method].validate_python(call.answer)})
     except ValueError as exc:
         raise RecordingError(
-            f"{file} line {number} is damaged: {_problem(exc)}. Delete the line if it is the last: a recording that was stopped "
-            "leaves it half written. Otherwise record anew"
+            f"{file} line {number} is damaged: {first_problem(exc)}. Delete the line if it is the last: a recording that was "
+            "stopped leaves it half written. Otherwise record anew"
         ) from exc
-
-
-def _problem(exc: ValueError) -> str:
-    if not isinstance(exc, ValidationError):
-        return str(exc)
-    first = exc.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
 
 
 def _failure(error: JudgeError) -> _Failure:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard import _aio
-from vista_guard.errors import ConfigError, JudgeError, UnreadableError
+from vista_guard.errors import ConfigError, JudgeError, UnreadableError, first_problem
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
@@ -78,9 +78,7 @@ class VerifierCalibration(_Part):
                 f"verifier_options.calibration is {str(file)!r}, which cannot be read ({exc.strerror}); {how}"
             ) from exc
         except ValidationError as exc:
-            first = exc.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            raise ConfigError(f"{file} is not a verifier's calibration ({where}: {first['msg']}); {how}") from exc
+            raise ConfigError(f"{file} is not a verifier's calibration ({first_problem(exc)}); {how}") from exc
         if calibration.verifier != verifier:
             raise ConfigError(
                 f"{file} was made for the verifier {calibration.verifier}, and {verifier} verifies; {how}"

@@ -20,7 +20,7 @@ from vista_guard.stores.chroma.engine import (
     NoCollectionError,
     StartError,
 )
-from vista_guard.stores.entries import disk_advice
+from vista_guard.stores.folders import disk_advice
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client

@@ -9,9 +9,8 @@ from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sql
-from pydantic import ValidationError
 
-from vista_guard.errors import StoreError
+from vista_guard.errors import StoreError, first_problem
 from vista_guard.stores.reports import queries, rollups
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import (
@@ -328,13 +327,6 @@ def parse_report(text: str, number: int, schema_version: str, name: str) -> Turn
         return TurnReport.model_validate(json.loads(text))
     except ValueError as exc:  # not JSON, or not this version's report
         raise StoreError(
-            f"report {number} in {name} (schema {schema_version}) cannot be read: {_problem(exc)}. "
+            f"report {number} in {name} (schema {schema_version}) cannot be read: {first_problem(exc)}. "
             "Read it with the version of vista-guard that wrote it"
         ) from exc
-
-
-def _problem(exc: ValueError) -> str:
-    if not isinstance(exc, ValidationError):
-        return str(exc)
-    first = exc.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

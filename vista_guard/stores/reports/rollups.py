@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib import import_module
 from itertools import pairwise
 from math import inf
 from typing import Any, Final, Literal, TypeVar
@@ -29,6 +28,7 @@ from vista_guard.stores.reports.tables import (
     TURNS,
     TURNS_HOUR,
     UNCHECKED_HOUR,
+    upserting,
 )
 from vista_guard.types import Finding, PartFailure, TurnReport, label_of
 
@@ -227,8 +227,7 @@ def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping
 
 @cache  # building a statement costs more than running it
 def _upsert(dialect_name: str, table: sql.Table) -> Any:
-    dialect: Any = import_module(f"sqlalchemy.dialects.{dialect_name}")
-    insert = dialect.insert(table)
+    insert = upserting(table, dialect_name)
     more = {column.name: column + insert.excluded[column.name] for column in table.c if not column.primary_key}
     return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -19,14 +18,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, TypeVar
-from weakref import WeakMethod
 
 import sqlalchemy as sql
 
+from vista_guard._aio import after_fork
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
@@ -44,6 +42,7 @@ from vista_guard.stores.reports.tables import (
     REVIEWS,
     TEXTS,
     TURNS,
+    upserting,
 )
 from vista_guard.types import Action, PartFailure, Record, TurnReport, TurnTexts
 
@@ -175,8 +174,7 @@ def _insert_report(dialect_name: str) -> Any:
 @cache
 def _upsert_conversation(dialect_name: str) -> Any:
     """Upserts a conversation, adding a turn's counts."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{dialect_name}")
-    statement = dialect.insert(CONVERSATIONS)
+    statement = upserting(CONVERSATIONS, dialect_name)
     old, new = CONVERSATIONS.c, statement.excluded
     changed = {
         "first_at": sql.case((new.first_at < old.first_at, new.first_at), else_=old.first_at),
@@ -231,9 +229,7 @@ class _Writer:
     def __init__(self, name: str, write: Callable[[TurnReport | PartFailure, TurnTexts | None], None]) -> None:
         self._name, self._write = name, write
         self._reset()
-        if hasattr(os, "register_at_fork"):
-            reset = WeakMethod(self._reset)
-            os.register_at_fork(after_in_child=lambda: (method := reset()) and method())
+        after_fork(self._reset)
 
     def _reset(self) -> None:
         # After a fork, only the parent writes the reports queued in it.

@@ -7,11 +7,20 @@ a report deletes them too; so do the tables of other packages. Times are UTC.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import sqlalchemy as sql
 
 from vista_guard.types import UNCHECKED, Label
 
 METADATA = sql.MetaData()
+
+
+def upserting(table: sql.Table, dialect_name: str) -> Any:
+    """An `INSERT` that takes `on_conflict_do_update`, of `sqlite` or `postgresql`. Loads that dialect alone."""
+    return import_module(f"sqlalchemy.dialects.{dialect_name}").insert(table)
+
 
 LABELS = (*(label.value for label in Label), UNCHECKED)
 
@@ -72,13 +81,20 @@ sql.Index("vista_guard_turns_report_id", TURNS.c.report_id, unique=True)
 sql.Index("vista_guard_turns_newest", TURNS.c.created_at.desc(), TURNS.c.id.desc())
 sql.Index("vista_guard_turns_tenant", TURNS.c.tenant, TURNS.c.created_at.desc(), TURNS.c.id.desc())
 sql.Index("vista_guard_turns_conversation", TURNS.c.conversation_key, TURNS.c.created_at, TURNS.c.id)
-sql.Index(
+_ATTENTION = sql.Index(
     "vista_guard_turns_attention",
     TURNS.c.created_at.desc(),
     TURNS.c.id.desc(),
     sqlite_where=TURNS.c.action != "ALLOW",
-    postgresql_where=TURNS.c.action != "ALLOW",
 )
+
+
+@sql.event.listens_for(METADATA, "before_create")
+def _leave_out_allowed(_metadata: object, connection: sql.Connection, **_options: object) -> None:
+    """The same for Postgres, whose dialect no SQLite file needs: it takes 80 ms to load."""
+    if connection.dialect.name == "postgresql":
+        _ATTENTION.dialect_kwargs["postgresql_where"] = TURNS.c.action != "ALLOW"
+
 
 FINDINGS = sql.Table(
     "vista_guard_findings",

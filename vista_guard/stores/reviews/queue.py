@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sql
 from pydantic import TypeAdapter
-from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
@@ -28,7 +27,7 @@ from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_
 from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.rows import plain
 from vista_guard.stores.reports.store import Reason, review_row
-from vista_guard.stores.reports.tables import CHANNEL, CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
+from vista_guard.stores.reports.tables import CHANNEL, CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS, upserting
 from vista_guard.stores.reviewed import LONGEST_TEXT, ConsensusClaim, Op, clean_name
 from vista_guard.types import Action
 
@@ -457,12 +456,9 @@ class Reviews:
         def complain(connection: sql.Connection, number: int) -> None:
             found = find_report(connection, report_id, self._tenants)
             fresh = review_row(number, found.tenant, Reason.COMPLAINT, datetime.now(UTC), found.risk)
-            dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-            row = dialect.insert(REVIEWS).values(**fresh)
-            row = row.on_conflict_do_update(
-                index_elements=[REVIEWS.c.report], set_={**fresh, **dict.fromkeys(_DECISION)}
-            )
-            connection.execute(row)
+            row = upserting(REVIEWS, connection.dialect.name).values(**fresh)
+            again = {**fresh, **dict.fromkeys(_DECISION)}
+            connection.execute(row.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=again))
             _record_event(connection, number, name, "complaint", text)
 
         return self._write(report_id, complain, queued=False)

@@ -139,9 +139,7 @@ def disagreements(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> N
     tasks, unit = batches.complete(batch.name), str(batch.form.item)
     cases = [] if batch.form.revision is not None else [one for one in _results(batch, tasks).settled if one.open]
     open_items = {one.case.item for one in cases}
-    waiting = [
-        task for task in tasks if (task.consensus is None if batch.form.revision else task.item.id in open_items)
-    ]
+    waiting = [one for one in tasks if (one.consensus is None if batch.form.revision else one.item.id in open_items)]
     task_id = open_task()
     task = next((one for one in tasks if one.id == task_id), waiting[0] if waiting else None)
     if task is None:
@@ -174,9 +172,8 @@ def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: 
     later = next((candidate for candidate in waiting if candidate.id > task.id), None)
     skip = within(f"Next {unit}", view="consensus", task=later.id) if later else None
     consensus = task.consensus
-    settled = (
-        el("span", f"settled by {consensus.by} ({consensus.method})", cls="chip tone-unchecked") if consensus else None
-    )
+    how = consensus and f"settled by {consensus.by} ({consensus.method})"
+    settled = el("span", how, cls="chip tone-unchecked") if how else None
     return el("div", el("span", progress, cls="small"), settled, skip, cls="row")
 
 
@@ -189,10 +186,8 @@ def _settle_claims(batches: Batches, who: str, task: CompleteTask, turn: Guarded
     with st.form(f"settle-{task.id}", border=False):
         replies = [_question(number, item, task) for number, item in enumerate(items) if item.open]
         agreed = sum(not item.open for item in items)
-        draw(
-            el("p", f"{agreed} other claim{'s' * (agreed > 1)}, on which most agree, left as labelled.", cls="note"),
-            key="agreed",
-        )
+        text = f"{agreed} other claim{'s' * (agreed > 1)}, on which most agree, left as labelled."
+        draw(el("p", text, cls="note"), key="agreed")
         if st.form_submit_button("Settle this turn"):
             claims = (*answers(items), *(claim for reply in replies if reply for claim in reply))
             _write(replies, lambda: batches.settle(task.id, claims, who=who))
@@ -264,10 +259,8 @@ def _answer(question: CaseConsensus, batch: FormBatch) -> Value | None:
     mark = batch.form.mark(question.mark)
     versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(question.case.by.items()))
     key = "-".join((question.case.item, question.case.part, question.mark))
-    draw(
-        el("div", el("strong", f"{question.mark} {question.case.part}"), el("ul", *versions, cls="talks card")),
-        key=f"versions-{key}",
-    )
+    head = el("strong", f"{question.mark} {question.case.part}")
+    draw(el("div", head, el("ul", *versions, cls="talks card")), key=f"versions-{key}")
     if isinstance(mark, ChoicesMark):
         return tuple(st.multiselect(f"Answer: {question.mark}", mark.values, key=f"answer-{key}")) or None
     values = mark.values if isinstance(mark, ChoiceMark) else ()

@@ -108,10 +108,8 @@ def _can_be_read(turn: GuardedTurn | str | None) -> bool:
 def _make(desk: Desk, who: str, name: str, reports: list[str], wanted: int) -> None:
     try:
         if not reports:
-            raise InputError(
-                'no turn with claims and a stored draft matches the filters; set record = "full" to store the drafts of '
-                "later turns"
-            )
+            stored = 'set record = "full" to store the drafts of later turns'
+            raise InputError(f"no turn with claims and a stored draft matches the filters; {stored}")
         batches_of(desk).create_of_turns(name, reports, wanted=wanted, who=who)
     except InputError as exc:
         show_problem("No batch was made", exc)
@@ -146,8 +144,6 @@ def work(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:
 
 @dataclass(frozen=True)
 class _Work:
-    """The open item, for one annotator."""
-
     task: AnnotationTask
     who: str
     turn: GuardedTurn | None

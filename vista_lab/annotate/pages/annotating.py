@@ -105,9 +105,8 @@ def _talk(desk: Desk, turn: GuardedTurn) -> Node:
     nodes = [node for past_turn in latest for node in _exchange(past_turn)]
     question = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
     nothing = None if nodes or question else el("p", "What the user said was not kept.", cls="note")
-    return el(
-        "section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *nodes, question, cls="dialogue")
-    )
+    talk = el("div", *nodes, question, cls="dialogue")
+    return el("section", el("h3", "Conversation"), nothing, _earlier(earlier), talk)
 
 
 def _earlier(turns: list[GuardedTurn]) -> Node | None:
@@ -137,23 +136,18 @@ def _line(who: str, text: str, cls: str) -> Node:
 def _documents(turn: GuardedTurn) -> list[Node | None]:
     documents, evidence = (turn.texts.documents, turn.texts.evidence) if turn.texts else ((), ())
     knowledge = [passage for passage in evidence if passage.source is not SourceKind.DOCUMENT]
-    sections = [_source(source_name(document.title, document.id), document.text) for document in documents] or [
-        _source(source_name(one.title, one.source_id), one.text)
-        for one in evidence
-        if one.source is SourceKind.DOCUMENT
-    ]
+    shown = [(source_name(one.title, one.id), one.text) for one in documents]
+    quoted = (one for one in evidence if one.source is SourceKind.DOCUMENT)
+    sections = [_source(*own) for own in shown or ((source_name(one.title, one.source_id), one.text) for one in quoted)]
     text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
     nothing = None if sections else el("p", text, cls="note")
     return [el("h3", "Documents"), nothing, *sections, _knowledge(knowledge)]
 
 
 def _source(name: str, text: str) -> Node:
-    return el(
-        "section",
-        el("div", el("strong", name), cls="name"),
-        el("div", text, cls="page", data_scroll="", tabindex="0", role="region", aria_label=f"Document {name}"),
-        cls="source",
-    )
+    head, about = el("div", el("strong", name), cls="name"), f"Document {name}"
+    page = el("div", text, cls="page", data_scroll="", tabindex="0", role="region", aria_label=about)
+    return el("section", head, page, cls="source")
 
 
 def _knowledge(passages: list[Passage]) -> Node | None:

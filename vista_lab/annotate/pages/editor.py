@@ -60,11 +60,7 @@ class EditorState:
     seconds: float
 
     def answers(self, form: Form) -> Answers:
-        """The rows as marks of a form.
-
-        Raises:
-            InputError: a value is none that its mark takes.
-        """
+        """The rows as marks of a form. Raises InputError: a value is none that its mark takes."""
         item: dict[str, Value] = {}
         parts: dict[str, Mapping[str, Value]] = {}
         places: dict[str, tuple[int, int]] = {}
@@ -93,10 +89,7 @@ def edit(form: Form, item: Item, draft: Draft, turn: GuardedTurn | None, *, save
     """Draws the editor of an item's marks.
 
     It starts from the draft; later input lives in the browser until `epoch` changes. `saved` is the `seq` of the last saved
-    state.
-
-    Raises:
-        InputError: the browser sent no valid marks.
+    state. Raises InputError: the browser sent no valid marks.
     """
     note, labels = _note_mark(form), form.labels is not None
     unit = str(form.item if form.parts is None else form.parts.unit)
@@ -227,9 +220,6 @@ def _nothing() -> None:
 def _component() -> Any:
     own, shared = files("vista_lab.annotate.pages"), files("vista_guard.dashboard.elements")
     styles = shared.joinpath("tree.css").read_text("utf-8") + own.joinpath("editor.css").read_text("utf-8")
-    return st.components.v2.component(
-        "vista_guard_editor",
-        html='<div class="vg editor"></div>',
-        css=styles,
-        js=own.joinpath("editor.js").read_text("utf-8"),
-    )
+    script = own.joinpath("editor.js").read_text("utf-8")
+    html = '<div class="vg editor"></div>'
+    return st.components.v2.component("vista_guard_editor", html=html, css=styles, js=script)

@@ -94,11 +94,8 @@ class Published(Described):
                 raise ValueError(f"{member.name} has no files")
         names = {member.name for member in self.sets}
         for row in self.printed:
-            known = (
-                set(row.values) <= set(self.columns)
-                if isinstance(row.values, Mapping)
-                else len(row.values) == len(self.columns)
-            )
+            by_name = isinstance(row.values, Mapping)
+            known = set(row.values) <= set(self.columns) if by_name else len(row.values) == len(self.columns)
             if row.set not in names or not known:
                 raise ValueError(f"the printed row {row.system!r} of {row.set} is of no such set, or has other columns")
         return self

@@ -247,9 +247,8 @@ def read_refchecker(given: BenchmarkFiles) -> Iterator[Entry]:
         words = [str(one.value("human_label")) for one in triplets]
         labels = {claim.id: one.label("human_label", _ENTAILED) for claim, one in zip(claims, triplets, strict=True)}
         word = next((kind for kind in ("Contradiction", "Neutral") if kind in words), "Entailment")
-        told = answer(row.nonblank("response"), documents(example.texts("context"))).model_copy(
-            update={"claims": claims}
-        )
+        turn = answer(row.nonblank("response"), documents(example.texts("context")))
+        told = turn.model_copy(update={"claims": claims})
         gold = given.labels.gold(word, f"{part} {identity}", part)
         turns = (*_question(example, "question"), told)
         yield replace(labelled(row, f"refchecker-{row.stem}-{identity}", turns, gold), labels=labels)

@@ -15,18 +15,7 @@ from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import (
-    Entry,
-    Row,
-    answer,
-    documents,
-    entries,
-    json_rows,
-    labelled,
-    table_rows,
-    turns_of,
-    whole,
-)
+from vista_lab.datasets import files
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("ex-idx", "doc-url", "model-name", "output", "INT", "INT & AIS", "Flagged")
@@ -37,41 +26,43 @@ NOT_INTERPRETABLE = TurnGold("not interpretable", None)
 """Attribution was judged of answers only that could be understood."""
 
 
-def read_wow(paths: Sequence[Path]) -> Iterator[Entry]:
+def read_wow(paths: Sequence[Path]) -> Iterator[files.Entry]:
     """The annotated answers of `ann_wow.csv` in Wizard of Wikipedia's `test_random_split.json`; the last turn has gold."""
     annotations, wizard = paths
-    dialogues = list(whole(json_rows(wizard)))
+    dialogues = list(files.whole(files.json_rows(wizard)))
 
-    def conversation(row: Row) -> Iterator[LoggedConversation]:
+    def conversation(row: files.Row) -> Iterator[LoggedConversation]:
         place, turn = _places(row)
         gold = _gold(row)
         if place >= len(dialogues):
             raise InputError(f"names conversation {place}; {wizard} has {len(dialogues)}")
         history, document = _grounds_of(dialogues[place], turn)
-        yield labelled(row, _identity("wow", row), (*history, answer(row.nonblank("output"), document)), gold)
+        yield files.labelled(
+            row, _identity("wow", row), (*history, files.answer(row.nonblank("output"), document)), gold
+        )
 
-    yield from entries(table_rows(annotations, COLUMNS), conversation)
+    yield from files.entries(files.table_rows(annotations, COLUMNS), conversation)
 
 
-def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
+def read_qrecc(paths: Sequence[Path]) -> Iterator[files.Entry]:
     """The annotated answers of `ann_qrecc.csv` in `qrecc_test.json`, with passages: JSON lines of `id` and `contents`."""
     annotations, questions, collection = paths
     known = _Questions.read(questions)
-    rows = list(table_rows(annotations, COLUMNS))
+    rows = list(files.table_rows(annotations, COLUMNS))
     cited = {str(row.content["doc-url"]) for row in rows if not isinstance(row, BrokenEntry)}
     texts = _passages(collection, cited)
 
-    def conversation(row: Row) -> Iterator[LoggedConversation]:
+    def conversation(row: files.Row) -> Iterator[LoggedConversation]:
         url, gold = row.nonblank("doc-url"), _gold(row)
         if url not in texts:
             raise InputError(f"cites the passage {url[:200]}, which {collection} lacks")
-        turns = (*known.history(*_places(row)), answer(row.nonblank("output"), documents([texts[url]])))
-        yield labelled(row, _identity("qrecc", row), turns, gold)
+        turns = (*known.history(*_places(row)), files.answer(row.nonblank("output"), files.documents([texts[url]])))
+        yield files.labelled(row, _identity("qrecc", row), turns, gold)
 
-    yield from entries(rows, conversation)
+    yield from files.entries(rows, conversation)
 
 
-def _gold(row: Row) -> TurnGold:
+def _gold(row: files.Row) -> TurnGold:
     if row.label("Flagged", BINARY):
         raise InputError("was flagged as malformed by the annotators, who did not judge it")
     understood, carried = row.label("INT", BINARY), row.label("INT & AIS", BINARY)
@@ -80,14 +71,14 @@ def _gold(row: Row) -> TurnGold:
     return ATTRIBUTABLE if carried else NOT_ATTRIBUTABLE
 
 
-def _places(row: Row) -> tuple[int, int]:
+def _places(row: files.Row) -> tuple[int, int]:
     parts = row.nonblank("ex-idx").split(":")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         raise InputError(f"ex-idx is {':'.join(parts)[:80]!r}; expected conversation:turn, as in 150:1")
     return int(parts[0]), int(parts[1])
 
 
-def _identity(source: str, row: Row) -> str:
+def _identity(source: str, row: files.Row) -> str:
     return f"ais-{source}-{row.nonblank('ex-idx')}-{row.nonblank('model-name')}"
 
 
@@ -96,7 +87,7 @@ def _identity(source: str, row: Row) -> str:
 NO_PASSAGE = "no_passages_used"
 
 
-def _grounds_of(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
+def _grounds_of(dialogue: files.Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
     """The turns before turn `turn`, which counts from 0, and the sentence that the wizard chose for it."""
     messages = dialogue.parts("dialog")
     if turn >= len(messages):
@@ -108,18 +99,18 @@ def _grounds_of(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Docum
         raise InputError(f"{dialogue.source}: {exc}") from exc
 
 
-def _role(message: Row) -> Role:
+def _role(message: files.Row) -> Role:
     return Role.ASSISTANT if message.nonblank("speaker").endswith("Wizard") else Role.USER
 
 
-def _documents(message: Row) -> tuple[Document, ...]:
+def _documents(message: files.Row) -> tuple[Document, ...]:
     sentence, title = _first_text(message, "checked_sentence"), _first_text(message, "checked_passage")
     if not sentence or sentence == NO_PASSAGE:
         return ()
     return (Document(id="e1", text=sentence, title=None if title == NO_PASSAGE else title or None),)
 
 
-def _first_text(message: Row, name: str) -> str:
+def _first_text(message: files.Row, name: str) -> str:
     value = message.content.get(name)
     if isinstance(value, Mapping):
         value = next(iter(value.values()), "")
@@ -137,12 +128,12 @@ class _Questions:
     """The questions of one file, by conversation and turn."""
 
     path: Path
-    rows: Mapping[tuple[int, int], Row]
+    rows: Mapping[tuple[int, int], files.Row]
 
     @classmethod
     def read(cls, path: Path) -> _Questions:
         """Reads a JSON list of `Conversation_no`, `Turn_no`, `Question`, `Answer` or `Truth_answer`, and maybe `Context`."""
-        rows = whole(json_rows(path))
+        rows = files.whole(files.json_rows(path))
         try:
             return cls(path, {(row.number_of("Conversation_no"), row.number_of("Turn_no")): row for row in rows})
         except InputError as exc:
@@ -154,7 +145,7 @@ class _Questions:
             raise InputError(f"names question {conversation}:{turn}, which {self.path} lacks")
         row = self.rows[conversation, turn]
         before = row.texts("Context") if "Context" in row.content else self._before(conversation, turn)
-        return turns_of([*before, row.nonblank("Question")])
+        return files.turns_of([*before, row.nonblank("Question")])
 
     def _before(self, conversation: int, turn: int) -> list[str]:
         """Earlier questions and answers, where the file does not repeat them with each question."""
@@ -165,9 +156,9 @@ class _Questions:
 
 def _passages(path: Path, wanted: Collection[str]) -> dict[str, str]:
     """The texts of these passages, as far as a file of JSON lines (`id`, `contents`) holds them. The file is streamed."""
-    rows = (row for row in whole(json_rows(path)) if str(row.content.get("id")) in wanted)
+    rows = (row for row in files.whole(files.json_rows(path)) if str(row.content.get("id")) in wanted)
     return {row.name("id"): row.text("contents") for row in rows}
 
 
-def _qrecc_answer(row: Row) -> str:
+def _qrecc_answer(row: files.Row) -> str:
     return next((row.text(name) for name in ANSWERS if name in row.content), "")

@@ -66,10 +66,8 @@ def _response(row: Row) -> BingAnswer:
     evidence = row.typed("evidence", dict, "a mapping by sub-claim")
     conclusions = row.typed("subconclusions", dict, "a mapping by sub-claim")
     part = Row(conclusions, row.path, row.place, row.number)
-    claims = tuple(
-        SubClaim(str(text), part.label(str(text), CONCLUSIONS), _texts(evidence.get(text) or (), str(text)))
-        for text in conclusions
-    )
+    named = ((str(text), _texts(evidence.get(text) or (), str(text))) for text in conclusions)
+    claims = tuple(SubClaim(text, part.label(text, CONCLUSIONS), found) for text, found in named)
     if not claims or not all(claim.text.strip() for claim in claims):
         raise InputError("subconclusions has no claim, or a blank one")
     return BingAnswer(row.name("id"), row.nonblank("query"), row.nonblank("response"), claims)

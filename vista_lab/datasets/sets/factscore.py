@@ -117,11 +117,8 @@ def joined(sentences: Sequence[Sentence]) -> list[tuple[Sentence, ...]]:
 
 
 def _gold(unit: Sequence[Sentence]) -> PlaceGold:
-    return PlaceGold(
-        spans=tuple(sentence.span for sentence in unit),
-        positive=not all(sentence.supported for sentence in unit),
-        facts=sum(len(sentence.relevant) for sentence in unit),
-    )
+    spans, facts = tuple(one.span for one in unit), sum(len(one.relevant) for one in unit)
+    return PlaceGold(spans=spans, positive=not all(one.supported for one in unit), facts=facts)
 
 
 def _claims(sentences: Iterable[Sentence]) -> tuple[Claim, ...] | None:

@@ -20,18 +20,7 @@ from statistics import median
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import (
-    Entry,
-    Read,
-    Row,
-    answer,
-    entries,
-    json_object,
-    json_rows,
-    labelled,
-    reader,
-    records,
-)
+from vista_lab.datasets import files
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANSWERABLE = "ANSWERABLE"
@@ -74,10 +63,10 @@ class GenerationTask:
 
 def tasks(path: Path) -> Iterator[GenerationTask | BrokenEntry]:
     """All tasks of one file, those without an answer in their passages among them."""
-    yield from records(json_rows(path), task_of)
+    yield from files.records(files.json_rows(path), task_of)
 
 
-def task_of(row: Row) -> GenerationTask:
+def task_of(row: files.Row) -> GenerationTask:
     """The task of a row."""
     targets = row.parts("targets")
     if not targets:
@@ -94,18 +83,17 @@ def task_of(row: Row) -> GenerationTask:
     )
 
 
-def _message_turn(message: Row) -> Turn:
+def _message_turn(message: files.Row) -> Turn:
     return Turn(role=message.label("speaker", SPEAKERS), text=message.text("text"))
 
 
-def _passage(part: Row) -> Document:
-    """A passage of `contexts`; its title may be missing."""
+def _passage(part: files.Row) -> Document:
     title = part.content.get("title")
     text = str(title) if isinstance(title, str) and title else None
     return Document(id=part.name("document_id"), text=part.text("text"), title=text)
 
 
-def _answerability(row: Row) -> tuple[str, ...]:
+def _answerability(row: files.Row) -> tuple[str, ...]:
     kinds = tuple(row.texts("answerability" if "answerability" in row.content else "Answerability"))
     strange = [kind for kind in kinds if kind not in KINDS]
     if strange or not kinds:
@@ -113,13 +101,13 @@ def _answerability(row: Row) -> tuple[str, ...]:
     return kinds
 
 
-def _faithful(include: Callable[[GenerationTask], bool]) -> Read:
-    def conversation(row: Row) -> Iterator[LoggedConversation]:
+def _faithful(include: Callable[[GenerationTask], bool]) -> files.Read:
+    def conversation(row: files.Row) -> Iterator[LoggedConversation]:
         task = task_of(row)
         if task.is_supported and include(task):
-            yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
+            yield files.labelled(row, task.task, (*task.said, files.answer(task.answer, task.documents)), FAITHFUL)
 
-    return reader(json_rows, conversation)
+    return files.reader(files.json_rows, conversation)
 
 
 read = _faithful(lambda task: True)
@@ -134,18 +122,18 @@ MIDDLE = 2.5
 """Between Mostly No and Mostly Yes: a median there leaves the gold open."""
 
 
-def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
+def read_human(paths: Sequence[Path]) -> Iterator[files.Entry]:
     """A conversation for each answer of a model that people judged, with the annotators' median as its gold.
 
     Below the middle of the scale the answer is not faithful, above it is, at the middle it is open.
     """
     (path,) = paths
-    file = json_object(path)
+    file = files.json_object(path)
     documents = {entry.name("document_id"): entry for entry in file.parts("documents")}
     tasks = {entry.name("task_id"): entry for entry in file.parts("tasks")}
     metric = _metric(file)
 
-    def conversation(row: Row) -> Iterator[LoggedConversation]:
+    def conversation(row: files.Row) -> Iterator[LoggedConversation]:
         name, annotations = row.name("task_id"), row.value("annotations")
         if not isinstance(annotations, Mapping) or metric not in annotations:
             raise InputError(f"has no human judgement of {metric}")
@@ -153,14 +141,13 @@ def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
             raise InputError(f"names the task {name!r}, which the file lacks")
         task = tasks[name]
         grounds = tuple(_document(part, documents) for part in task.parts("contexts"))
-        turns = [*map(_message_turn, task.parts("input")), answer(row.nonblank("model_response"), grounds)]
-        yield labelled(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
+        turns = [*map(_message_turn, task.parts("input")), files.answer(row.nonblank("model_response"), grounds)]
+        yield files.labelled(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
 
-    yield from entries(file.parts("evaluations"), conversation)
+    yield from files.entries(file.parts("evaluations"), conversation)
 
 
-def _metric(file: Row) -> str:
-    """The metric's name in the annotations, which files write differently."""
+def _metric(file: files.Row) -> str:
     for part in file.parts("metrics"):
         title = str(part.content.get("display_name", part.content.get("displayName", "")))
         if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), title.lower()):
@@ -168,7 +155,7 @@ def _metric(file: Row) -> str:
     raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
 
 
-def _document(part: Row, documents: Mapping[str, Row]) -> Document:
+def _document(part: files.Row, documents: Mapping[str, files.Row]) -> Document:
     name = part.name("document_id")
     if name not in documents:
         raise InputError(f"cites the document {name!r}, which the file lacks")

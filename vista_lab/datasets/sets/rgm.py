@@ -54,10 +54,8 @@ def _pair(row: Row) -> SpeakerPair:
     first, second = _places(row, len(utterances))
     if utterances[second].strip() == NOT_RELEASED:
         raise InputError("has the response [[TBA]]: the publisher has not released it yet")
-    turns = [
-        Turn(role=Role.ASSISTANT if who == speakers[second] else Role.USER, text=text)
-        for who, text in zip(speakers, utterances, strict=True)
-    ]
+    roles = [Role.ASSISTANT if who == speakers[second] else Role.USER for who in speakers]
+    turns = [Turn(role=role, text=text) for role, text in zip(roles, utterances, strict=True)]
     return SpeakerPair(tuple(turns[: second + 1]), first, _votes(row) >= MAJORITY)
 
 

@@ -16,10 +16,6 @@ from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
 LABELS = {"1": TurnGold(CONSISTENT, False), "0": TurnGold(INCONSISTENT, True)}
-DOMAINS = (
-    *("billsum", "ectsum", "news", "podcast", "qmsumm"),
-    *("sales_call", "sales_email", "samsum", "scitldr", "shakespeare"),
-)
 
 
 @dataclass(frozen=True)

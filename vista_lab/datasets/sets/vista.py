@@ -31,9 +31,7 @@ def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
     entry = reference.parse(LogValue(row.content[TURNS], row.place, row.line))
     turns = row.parts(TURNS)
-    gold = {
-        place: _gold(turns[place]) for place, turn in enumerate(entry.conversation.turns) if turn.claims is not None
-    }
+    gold = {place: _gold(turns[place]) for place, one in enumerate(entry.conversation.turns) if one.claims is not None}
     if not gold:
         raise InputError("has no turn with human_claims")
     yield replace(entry, gold=gold)

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
     from asyncio import Event
     from collections.abc import Callable, Sequence
 
-    from vista_lab.decompose.training.exemplars import (
-        LabelledLog,
-        SentenceInput,
-        StepsPrompt,
-        Teacher,
-        TeachingCounts,
-    )
+    from vista_lab.decompose.training.exemplars import LabelledLog, SentenceInput, StepsPrompt, Teacher, TeachingCounts
 
 RULES = "steps:embedded"
 NO_MODEL = (
@@ -81,10 +75,8 @@ def exemplars(
             typer.echo(NO_MODEL, err=True)
             asked: Teacher = EmbeddedTeacher()
         else:
-            asked = ModelTeacher(
-                chat_model_of(teacher, max_cost, at_once, option="--teacher", others=", or steps:embedded: rules"),
-                prompt,
-            )
+            model = chat_model_of(teacher, max_cost, at_once, option="--teacher", others=", or steps:embedded: rules")
+            asked = ModelTeacher(model, prompt)
         how, chosen = Teaching(asked, prompt, limit, seed, at_once), _logs(logs, log_format)
 
         async def work(done: Callable[[int], None], stop: Event) -> TeachingCounts:
@@ -134,9 +126,7 @@ def _summary(taught: TeachingCounts, out: Path) -> str:
     parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in taught.parts.items())
     resumed = f" ({taught.resumed:,} were there before)" if taught.resumed else ""
     left = taught.total - taught.kept - taught.reasons.total()
-    lines = [
-        f"{taught.kept:,} of {taught.total:,} sentences have an exemplar{resumed}: {parts}, in {out}",
-        *(f"  {count:>6,}  not kept: {reason}" for reason, count in taught.reasons.most_common()),
-        *(f"  {count:>6,}  not asked: {reason}" for reason, count in taught.skipped.most_common()),
-    ]
+    lines = [f"{taught.kept:,} of {taught.total:,} sentences have an exemplar{resumed}: {parts}, in {out}"]
+    for why, counts in (("kept", taught.reasons), ("asked", taught.skipped)):
+        lines += [f"  {count:>6,}  not {why}: {reason}" for reason, count in counts.most_common()]
     return "\n".join([*lines, *([f"  {left:>6,}  not asked yet"] if left else [])])

@@ -12,6 +12,7 @@ import typer
 from vista_guard.cli.common import FAILED, exit_codes
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, verifier_of
+from vista_lab.cli.tables import FormatsOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,9 +56,7 @@ def quality(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder for tables, sentences and the judge's answers.")
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
-    ] = "md",
+    formats: FormatsOption = "md",
     max_cost: MaxCostOption = None,
 ) -> None:
     """Measure how well runs split responses into claims, on the sentences that all of them have.
@@ -108,7 +107,6 @@ def _runs(places: Sequence[Path], log: Path | None) -> list[DecomposedRun]:
 def _marks(
     runs: Sequence[DecomposedRun], judge: str | None, people: Path | None, max_cost: float | None, out: Path | None
 ) -> tuple[dict[str, Mapping[str, Marks]], Mapping[str, str]]:
-    """Marks by source, judge or people, and errors of sentences that the judge left unmarked."""
     import asyncio
 
     from vista_lab.cli.long_runs import steps
@@ -169,14 +167,11 @@ def _sheets(
     *,
     has_log: bool,
 ) -> list[Sheet]:
-    from vista_lab.decompose.desiderata import items_of, judge_and_people
-    from vista_lab.decompose.quality_tables import desiderata, measures
+    from vista_lab.decompose.desiderata import desiderata, items_of, judge_and_people, measures
 
     facts = "people's claims in the log, else " if has_log else ""
-    notes = [
-        f"Verifier: {verifier}. Facts to be covered: {facts}what the rules of steps:embedded find in the response, which is "
-        "biased to them."
-    ]
+    biased = "what the rules of steps:embedded find in the response, which is biased to them"
+    notes = [f"Verifier: {verifier}. Facts to be covered: {facts}{biased}."]
     counts = {
         "have no place in their response, and went to the sentence with most of their words": "unplaced",
         "were not judged; a sentence that its decomposer failed on is among them as it stands": "unchecked",
@@ -189,31 +184,21 @@ def _sheets(
     if marks:
         sheets.append(desiderata(plain, marks, [f"{len(failed):,} sentences are unmarked."] if failed else []))
     if len(marks) == 2:
-        sheet = judge_and_people(
-            items_of(plain), marks["judge"], marks["people"], ["The judge against people's majority."]
-        )
+        about = ["The judge against people's majority."]
+        sheet = judge_and_people(items_of(plain), marks["judge"], marks["people"], about)
         sheets += [sheet] if sheet is not None else []
     return sheets
 
 
 def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]], failed: Mapping[str, str]) -> str:
-    """Every sentence of every run as JSON lines."""
     lines = []
     for run in runs:
         for sentence, measured in zip(run.run.sentences, run.sentences, strict=True):
             own_marks = {who: asdict(own[sentence.id]) for who, own in marks.items() if sentence.id in own}
             why = {"unmarked": failed[sentence.id]} if sentence.id in failed else {}
-            place = {
-                "conversation": sentence.turn[0],
-                "turn": sentence.turn[1],
-                "place": sentence.place,
-                "id": sentence.id,
-            }
-            made = {
-                "question": sentence.made.question,
-                "sentence": sentence.made.sentence,
-                "claims": sentence.made.claims,
-            }
+            talk, turn = sentence.turn
+            place = {"conversation": talk, "turn": turn, "place": sentence.place, "id": sentence.id}
+            made = {name: getattr(sentence.made, name) for name in ("question", "sentence", "claims")}
             line = {"run": run.run.name, **place, **made, **asdict(measured), **own_marks, **why}
             lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)

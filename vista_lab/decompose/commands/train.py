@@ -62,8 +62,7 @@ def train(
     ] = None,
     verifier: VerifierOption = None,
     terms: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="grpo: of format, verifier and checklist.  [default: all three]"),
+        str | None, typer.Option(metavar="LIST", help="grpo: of format, verifier and checklist.  [default: all three]")
     ] = None,
     reward: Annotated[Literal["dense", "sparse"], typer.Option(help="grpo: the verifier's reward.")] = "dense",
     threshold: Annotated[

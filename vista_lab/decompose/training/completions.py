@@ -64,9 +64,7 @@ class SentenceRow(BaseModel):
     context: str = ""
     label: Annotated[bool | None, BeforeValidator(lambda given: None if given is None else _label(given))] = None
     """The sentence's: SUPPORTED or not."""
-    evidence: Annotated[
-        tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
-    ] = ()
+    evidence: Annotated[tuple[str, ...], BeforeValidator(lambda one: [one] if isinstance(one, str) else one)] = ()
     id: str | None = None
     conversation: str | None = None
     """Sentences of one conversation or topic are trained on, or held out, together."""
@@ -116,8 +114,7 @@ def read_rows(path: Path, terms: Sequence[Term]) -> list[CompletionRow]:
 def rows_of(kind: type[R], path: Path, terms: Sequence[Term]) -> list[R]:
     """The rows of a file, of this kind.
 
-    Raises:
-        InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
+    Raises InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
     """
     rows: list[R] = []
     wrong: list[str] = []
@@ -185,8 +182,7 @@ class Scoring:
 async def score(rows: Sequence[CompletionRow], how: Scoring) -> list[ScoredRow]:
     """Scores all rows in order, with advantages where rows share a group.
 
-    Raises:
-        ConfigError: a term lacks its verifier or its judge.
+    Raises ConfigError: a term lacks its verifier or its judge.
     """
     for term, needed, there in (("verifier", "a verifier", how.verifier), ("checklist", "a judge", how.judge)):
         if term in how.terms and there is None:
@@ -235,12 +231,8 @@ async def _verifier_rewards(row: CompletionRow, claims: Sequence[str], how: Scor
     probabilities = await asyncio.to_thread(best_support, how.verifier, claims, pieces)
     dense = dense_reward(probabilities, row.label)
     sparse = None if how.threshold is None else sparse_reward(probabilities, row.label, how.threshold)
-    return {
-        "probabilities": tuple(probabilities),
-        "dense": dense,
-        "sparse": sparse,
-        "verifier": dense if how.reward == "dense" else sparse,
-    }
+    reward = dense if how.reward == "dense" else sparse
+    return {"probabilities": tuple(probabilities), "dense": dense, "sparse": sparse, "verifier": reward}
 
 
 async def _checklist_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
@@ -271,11 +263,7 @@ def _with_advantages(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
 
 
 def check_terms(given: Sequence[str]) -> tuple[Term, ...]:
-    """The terms of these names, in their own order.
-
-    Raises:
-        ConfigError: one is unknown.
-    """
+    """The terms of these names, in their own order. Raises ConfigError: one is unknown."""
     if odd := [name for name in given if name not in TERMS]:
         raise ConfigError(f"term {odd[0]!r} is unknown; there are {', '.join(TERMS)}")
     return tuple(term for term in TERMS if term in given)

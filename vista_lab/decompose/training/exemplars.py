@@ -17,13 +17,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from vista_guard import __version__
 from vista_guard.errors import ContextTooLongError, InputError
 from vista_guard.judges.decomposers.coverage import invented, left_out
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
@@ -35,13 +33,14 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN, ChatRequest
 from vista_guard.judges.model.prompts import Prompt
 from vista_guard.settings.model import MODEL_DEFAULTS
-from vista_guard.stores.line_file import LineFile, LineKind, write_whole
+from vista_guard.stores.line_file import LineKind, write_whole
 from vista_guard.types import JudgeInfo, Role, Turn
 from vista_lab.decompose.rewards import Completion, read_completion
-from vista_lab.logs.source import LoggedConversation, Task
+from vista_lab.files import reading
+from vista_lab.logs.source import LoggedConversation
 from vista_lab.runs.asking import GenerationEstimate
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
-from vista_lab.runs.made import RECORDS, MadeSet, named_share
+from vista_lab.runs.folder import Manifest, begin, read_manifest
+from vista_lab.runs.made import RECORDS, made_from, named_share, open_records
 from vista_lab.runs.plan import Source
 from vista_lab.runs.workers import work_through
 from vista_lab.systems.protocol import SystemInfo
@@ -153,12 +152,8 @@ class StepsPrompt:
     def request(self, asked: SentenceInput) -> ChatRequest:
         """The request for one sentence."""
         style = self._prompt.style
-        return self._prompt.request(
-            history=style.history(asked.earlier) if asked.earlier else "",
-            question=style.part("question", asked.question),
-            context=style.part("context", asked.context),
-            sentence=style.part("sentence", asked.sentence),
-        )
+        parts = {name: style.part(name, getattr(asked, name)) for name in ("question", "context", "sentence")}
+        return self._prompt.request(history=style.history(asked.earlier) if asked.earlier else "", **parts)
 
 
 class ModelTeacher:
@@ -190,9 +185,8 @@ def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatMode
     written = sum(_THOUGHTS + _REPEATED * len(row.sentence) for row in left)
     asked, answered = (round(chars / CHARACTERS_A_TOKEN) for chars in (read, written))
     prices = getattr(model, "prices", None)
-    return GenerationEstimate(
-        len(left), asked, answered, prices.cost(asked, answered, 0) if prices is not None else None
-    )
+    cost = prices.cost(asked, answered, 0) if prices is not None else None
+    return GenerationEstimate(len(left), asked, answered, cost)
 
 
 class EmbeddedTeacher:
@@ -228,9 +222,8 @@ def sentences_of(log: LabelledLog, skipped: Counter[str]) -> Iterator[SentenceIn
         turns = entry.conversation.turns
         for index, turn in enumerate(turns):
             if turn.role is Role.ASSISTANT:
-                yield from _turn_sentences(
-                    log, f"{log.source}/{entry.conversation.id}", turn, index, turns[:index], skipped
-                )
+                name = f"{log.source}/{entry.conversation.id}"
+                yield from _turn_sentences(log, name, turn, index, turns[:index], skipped)
 
 
 def _turn_sentences(
@@ -313,29 +306,14 @@ class Teaching:
 
     def manifest(self, logs: Sequence[LabelledLog], chosen: Sequence[SentenceInput], skipped: Counter[str]) -> Manifest:
         """The exemplars' description."""
-        rows = Rows(
-            name=", ".join(log.source for log in logs),
-            split="all",
-            task=Task.UNVERIFIABLE,
-            test=False,
-            files={f"{log.source}: {name}": mark for log in logs for name, mark in log.log.files.items()},
-            conversations=tuple(dict.fromkeys(row.conversation for row in chosen)),
-            turns=len(chosen),
-            skipped=skipped,
-        )
+        files = {f"{log.source}: {name}": mark for log in logs for name, mark in log.log.files.items()}
+        names = dict.fromkeys(row.conversation for row in chosen)
+        rows = made_from(", ".join(log.source for log in logs), files, names, len(chosen))
         options = {"window": f"{BEFORE}+{AFTER}", **{f"model of {log.source}": log.model for log in logs}}
-        system = SystemInfo(
-            name=SYSTEM, judge=self.teacher.info, options=options, prompts={"steps": self.prompt.fingerprint}
-        )
-        return Manifest(
-            made_by=f"vista-guard {__version__}",
-            system=system,
-            rows=rows,
-            claims="judge",
-            limit=self.limit,
-            seed=self.seed,
-            created=datetime.now(UTC),
-        )
+        prompts = {"steps": self.prompt.fingerprint}
+        system = SystemInfo(name=SYSTEM, judge=self.teacher.info, options=options, prompts=prompts)
+        rows = rows.model_copy(update={"skipped": skipped})
+        return begin(system, rows, "judge", limit=self.limit, seed=self.seed)
 
 
 @dataclass
@@ -380,8 +358,8 @@ async def teach(
     if not chosen:
         names = ", ".join(one.source for one in logs)
         raise InputError(f"{names}: no sentence to ask about: {dict(skipped) or 'no turns'}")
-    claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
-    with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
+    manifest = how.manifest(logs, chosen, skipped)
+    with closing(open_records(out, "folder of exemplars", _LINES, manifest)) as records:
         outcome = TeachingCounts(len(chosen), records.lines, skipped=skipped)
 
         def count(exemplar: Exemplar) -> None:
@@ -417,13 +395,10 @@ def read_exemplars(folder: Path) -> Iterator[Exemplar]:
         ConfigError: a line is invalid; names it.
     """
     path = folder / RECORDS
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
-                    yield _LINES.read(path, line, number)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; give the folder of decompose exemplars") from exc
+    with reading(path, "; give the folder of decompose exemplars"), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.endswith(b"\n"):
+                yield _LINES.read(path, line, number)
 
 
 def validation_of(conversations: Iterable[str]) -> frozenset[str]:
@@ -444,10 +419,7 @@ def write_parts(folder: Path, prompt: StepsPrompt) -> dict[str, int]:
     apart = validation_of(rows.conversations if rows is not None else ())
     for exemplar in read_exemplars(folder):
         if exemplar.kept:
-            chat = [
-                {"role": message.role, "content": message.content}
-                for message in prompt.request(exemplar.asked).messages
-            ]
+            chat = [{"role": one.role, "content": one.content} for one in prompt.request(exemplar.asked).messages]
             row = {"id": exemplar.asked.id, "messages": [*chat, {"role": "assistant", "content": exemplar.completion}]}
             part = "validation" if exemplar.asked.conversation in apart else "train"
             lines[part].append(json.dumps(row, ensure_ascii=False) + "\n")

@@ -60,8 +60,7 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
 def sentence_parts(path: Path, terms: Sequence[Term]) -> Division[SentenceRow]:
     """The sentences of a file, a tenth of the conversations held out.
 
-    Raises:
-        InputError: rows are wrong, lack what a term needs, or are too few; names file, row and value.
+    Raises InputError: rows are wrong, lack what a term needs, or are too few; names file, row and value.
     """
     rows = rows_of(SentenceRow, path, terms)
     if not any(row.conversation for row in rows):  # each sentence for itself, equal ones together
@@ -75,10 +74,8 @@ def _parts(place: Path, rows: Sequence[T], held_out: Sequence[T], lines: Iterabl
     apart = set(map(id, held_out))
     train = [row for row in rows if id(row) not in apart]
     if not train or not held_out:
-        raise InputError(
-            f"{place} has {len(train):,} sentences to train on and {len(held_out):,} to measure with; give sentences of at "
-            "least two conversations"
-        )
+        counts = f"{len(train):,} sentences to train on and {len(held_out):,} to measure with"
+        raise InputError(f"{place} has {counts}; give sentences of at least two conversations")
     return Division(train, held_out, hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
 
@@ -169,11 +166,6 @@ def narrowed(asked: SentenceInput, words: int) -> SentenceInput:
     if not sentence:  # the context says it in other words: it can only be kept or left
         return asked if words >= len(asked.context.split()) else asked.model_copy(update={"context": asked.sentence})
     left, right = before.split(), behind.split()
-    parts = [
-        *([CUT] * (len(left) > words)),
-        *left[len(left) - min(words, len(left)) :],
-        sentence,
-        *right[:words],
-        *([CUT] * (len(right) > words)),
-    ]
+    before, after = [CUT] * (len(left) > words), [CUT] * (len(right) > words)
+    parts = [*before, *left[len(left) - min(words, len(left)) :], sentence, *right[:words], *after]
     return asked.model_copy(update={"context": " ".join(parts)})

@@ -49,11 +49,7 @@ def counter(base: str) -> tuple[Callable[[str], int], str]:
 
 
 def shape_of(recipe: PolicyRecipe) -> ModelShape:
-    """The base's sizes, from its folder or else from the recipe.
-
-    Raises:
-        ConfigError: neither has them.
-    """
+    """The base's sizes, from its folder or else from the recipe. Raises ConfigError: neither has them."""
     file = Path(recipe.base).expanduser() / "config.json"
     if not recipe.base.startswith("hf:") and file.is_file():
         try:
@@ -84,11 +80,8 @@ def plan(job: DecomposerJob) -> TrainingPlan:
     if not fitting.tokens:
         raise InputError(f"every sentence has over {most:,} tokens with instructions; widen the recipe's")
     prompts = f"{fmean(fitting.tokens):,.0f} on average, {max(fitting.tokens):,} at most"
-    fitted = (
-        ("tokens of a prompt", prompts),
-        ("prompts that lose context", f"{fitting.cut:,}"),
-        ("sentences left out", f"{fitting.left_out:,}"),
-    )
+    lost = ("prompts that lose context", f"{fitting.cut:,}"), ("sentences left out", f"{fitting.left_out:,}")
+    fitted = (("tokens of a prompt", prompts), *lost)
     memory = memory_of(recipe, shape_of(recipe))
     peak = _peak(memory)
     notes = [how]

@@ -13,27 +13,15 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_lab.decompose.training.inputs import Chat
 from vista_lab.decompose.training.recipes import GrpoRecipe, PolicyRecipe, SftRecipe
 from vista_lab.decompose.training.rollouts import Rollouts, collapse
-from vista_lab.training.trainers import (  # fmt: skip
-    checkpoints,
-    has_accelerator,
-    load_base_model,
-    run_trainer,
-    without_noise,
-    write_model,
-)
+from vista_lab.training import trainers
 
 LOG = "log.jsonl"
 """A line a step: each term of the reward, claims, and what tells of a collapse (DAD, Figure 2)."""
 _LOGGED = {
-    "loss": "loss",
-    "reward": "reward",
-    "reward_std": "reward_std",
     "frac_reward_zero_std": "equal_groups",
     "completions/clipped_ratio": "clipped",
     "completions/mean_length": "tokens",
-    "entropy": "entropy",
-    "learning_rate": "learning_rate",
-    "grad_norm": "grad_norm",
+    **{name: name for name in ("loss", "reward", "reward_std", "entropy", "learning_rate", "grad_norm")},
     **{name: name for name in ("dense", "sparse", "claims", "no_list", "malformed", "mean_token_accuracy")},
     **{f"rewards/{term}/mean": term for term in ("format", "verifier", "checklist")},
 }
@@ -43,8 +31,7 @@ _LOGGED = {
 def check_devices() -> None:
     """Checks that there is one device to train on: recipes accumulate what does not fit at once.
 
-    Raises:
-        ConfigError: there are several GPUs, or several processes.
+    Raises ConfigError: there are several GPUs, or several processes.
     """
     import torch
 
@@ -64,20 +51,21 @@ class Policy:
     def load(cls, base: str) -> Policy:
         """Loads a base, which must be a chat model.
 
-        Raises:
-            ConfigError: it cannot be loaded, is another kind of model, or has no chat template.
+        Raises ConfigError: it cannot be loaded, is another kind of model, or has no chat template.
         """
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         def load(name: str) -> Policy:
-            dtype = torch.bfloat16 if has_accelerator() else torch.float32
+            dtype = torch.bfloat16 if trainers.has_accelerator() else torch.float32
             tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left")
             model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
-            return cls(model.to(torch.accelerator.current_accelerator()) if has_accelerator() else model, tokenizer)
+            return cls(
+                model.to(torch.accelerator.current_accelerator()) if trainers.has_accelerator() else model, tokenizer
+            )
 
-        with without_noise():
-            policy = load_base_model("decomposer", base, load)
+        with trainers.without_noise():
+            policy = trainers.load_base_model("decomposer", base, load)
         if not policy.tokenizer.chat_template:
             raise ConfigError(
                 f"base {base} has no chat template: its tokenizer does not say how a prompt looks. Take a chat model"
@@ -138,8 +126,8 @@ class Policy:
 
     def save(self, out: Path) -> None:
         """Writes the model as a folder that a server loads; checkpoints are removed."""
-        with without_noise():
-            write_model(out, self.model, self.tokenizer)
+        with trainers.without_noise():
+            trainers.write_model(out, self.model, self.tokenizer)
 
 
 def _adapter(recipe: PolicyRecipe) -> Any:
@@ -154,10 +142,9 @@ def _adapter(recipe: PolicyRecipe) -> Any:
 
 
 def _arguments(recipe: PolicyRecipe, out: Path) -> dict[str, Any]:
-    """Arguments of both trainers."""
-    gpu = has_accelerator()
+    gpu = trainers.has_accelerator()
     return {
-        "output_dir": str(checkpoints(out)),
+        "output_dir": str(trainers.checkpoints(out)),
         "per_device_train_batch_size": recipe.batch,
         "gradient_accumulation_steps": recipe.update // recipe.batch,
         "learning_rate": recipe.learning_rate,
@@ -199,7 +186,7 @@ def train_sft(
         completion_only_loss=True,
         packing=False,
     )
-    with without_noise():
+    with trainers.without_noise():
         trainer = sft_trainer(policy, rows, recipe, settings)
         _run(trainer, out, log, patience=0)
     return _merge(trainer, policy)
@@ -231,8 +218,7 @@ def train_grpo(
 ) -> tuple[Policy, str]:
     """Trains by Dr. GRPO on rows of `prompt` and what its rewards need. Also returns why it collapsed; empty if it did not.
 
-    Raises:
-        JudgeError: a reward has no value; what was trained so far is in a checkpoint.
+    Raises JudgeError: a reward has no value; what was trained so far is in a checkpoint.
     """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -252,7 +238,7 @@ def train_grpo(
         loss_type="dr_grpo",
         scale_rewards="none",
     )
-    with without_noise():
+    with trainers.without_noise():
         trainer = GRPOTrainer(
             policy.model,
             reward_funcs=rollouts.functions,
@@ -277,7 +263,7 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
     keeper = _log_keeper(out / LOG, patience)
     trainer.add_callback(keeper)
     try:
-        run_trainer(trainer, out, log)
+        trainers.run_trainer(trainer, out, log)
     except JudgeError:
         if trainer.state.global_step:
             _set_randomness(keeper.random)
@@ -287,7 +273,6 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
 
 
 def _log_keeper(path: Path, patience: int) -> Any:
-    """The callback that writes the log and stops a collapsed run."""
     from transformers import TrainerCallback
 
     class LogKeeper(TrainerCallback):  # type: ignore[misc]  # the library is untyped here

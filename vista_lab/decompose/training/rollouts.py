@@ -77,21 +77,16 @@ class Rollouts:
     def _batch(self, completions: Sequence[Any], columns: Mapping[str, Any]) -> list[ScoredRow]:
         if completions is self._of:  # the trainer asks once a term
             return self._scored
-        rows = [
-            CompletionRow(completion=text_of(completion), **{name: columns[name][place] for name in FIELDS})
-            for place, completion in enumerate(completions)
-        ]
+        fields = ({name: columns[name][place] for name in FIELDS} for place in range(len(completions)))
+        both = zip(completions, fields, strict=True)
+        rows = [CompletionRow(completion=text_of(completion), **own) for completion, own in both]
         self._of, self._scored = completions, self.score(rows)
         for name, value in figures(self._scored).items():
             columns["log_metric"](name, value)
         return self._scored
 
     def score(self, rows: Sequence[CompletionRow]) -> list[ScoredRow]:
-        """The rows with all of their terms.
-
-        Raises:
-            JudgeError: a term has no value, since its model is down.
-        """
+        """The rows with all of their terms. Raises JudgeError: a term has no value, since its model is down."""
         scored = run(score(rows, self._how))
         if down := next((row for row in scored if row.unscored), None):
             term, why = next(iter(down.unscored.items()))
@@ -106,10 +101,8 @@ def text_of(completion: Any) -> str:
 
 def figures(scored: Sequence[ScoredRow]) -> dict[str, float]:
     """Means beside the terms: claims a completion, stop phrases, both of the verifier's rewards, unreadable checklists."""
-    means = {
-        "claims": fmean(len(row.claims or ()) for row in scored),
-        "no_list": fmean(not row.claims for row in scored),
-    }
+    means = {"claims": fmean(len(one.claims or ()) for one in scored)}
+    means["no_list"] = fmean(not one.claims for one in scored)
     for name in ("dense", "sparse"):
         values = [value for row in scored if (value := getattr(row, name)) is not None]
         if values:
@@ -143,10 +136,8 @@ def collapse(log: Sequence[Mapping[str, Any]], patience: int) -> str:
             "with exemplars (stage sft), or raise the temperature; if rewards are high, training is done"
         )
     if all(line["clipped"] >= CLIPPED for line in last):
-        return (
-            f"{last[-1]['clipped']:.0%} of the completions are cut off at their limit: begin with exemplars, or raise "
-            "completion_tokens"
-        )
+        cut = f"{last[-1]['clipped']:.0%} of the completions are cut off at their limit"
+        return f"{cut}: begin with exemplars, or raise completion_tokens"
     start = fmean(line["claims"] for line in log[:patience])
     now = fmean(line["claims"] for line in last)
     if len(log) >= 2 * patience and now < FEWER * start:

@@ -25,16 +25,7 @@ from vista_lab.decompose.training.inputs import Chat, Division, Fitting, input_o
 from vista_lab.decompose.training.recipes import PolicyRecipe, SftRecipe
 from vista_lab.decompose.training.rollouts import FIELDS, Rollouts
 from vista_lab.decompose.training.tiny import TINY, write_tiny_base
-from vista_lab.training.record import (
-    CARD,
-    TRAINING,
-    Training,
-    TrainingData,
-    claim_out,
-    figures_table,
-    read_training,
-    recipe_lines,
-)
+from vista_lab.training import record
 from vista_lab.training.rows import Stage
 from vista_lab.training.trainers import CHECKPOINTS
 
@@ -75,7 +66,7 @@ class DecomposerJob:
     def stage(self) -> Stage:
         return "sft" if isinstance(self.recipe, SftRecipe) else "grpo"
 
-    def training(self) -> Training:
+    def training(self) -> record.Training:
         """The record of this job, unfinished. Another verifier, judge, term or prompt makes it another job."""
         how, parts = self.how, self.parts
         rewards = {
@@ -86,11 +77,11 @@ class DecomposerJob:
             "judge": how.judge.name if how.judge else "none",
         }
         recipe = self.recipe.model_dump(exclude={"shape", "gpu", "verifier_gb"})
-        return Training(
+        return record.Training(
             made_by=f"vista-guard {vista_guard.__version__}",
             part=self.stage,
             recipe={**recipe, **(rewards if self.stage == "grpo" else {}), "prompt": self.prompt.fingerprint},
-            data=TrainingData(
+            data=record.TrainingData(
                 name=self.name,
                 sha256=parts.sha256,
                 train=len(parts.train),
@@ -101,17 +92,13 @@ class DecomposerJob:
 
 
 def require_libraries(recipe: PolicyRecipe | None = None) -> None:
-    """Checks that all libraries to train a decomposer are installed.
-
-    Raises:
-        ConfigError: it is not; names the extra.
-    """
+    """Checks that all libraries to train a decomposer are installed. Raises ConfigError: it is not; names the extra."""
     require("training a decomposer", *LIBRARIES, extra="rl")
     if recipe is not None and "8bit" in recipe.optimizer:
         require(f"the optimizer {recipe.optimizer}", "bitsandbytes", extra="rl")
 
 
-def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> Training:
+def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> record.Training:
     """Trains a decomposer and writes its folder. `log` is told of each part of the work before it begins.
 
     Raises:
@@ -122,10 +109,9 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     """
     require_libraries(job.recipe)
     recipe, parts = job.recipe, job.parts
-    log(
-        f"{job.stage}: {len(parts.train):,} sentences to train on, {len(parts.held_out):,} held out; recipe {recipe.name}"
-        + (f"; exemplars of {parts.teacher}" if parts.teacher else "")
-    )
+    taught = f"; exemplars of {parts.teacher}" if parts.teacher else ""
+    counts = f"{len(parts.train):,} sentences to train on, {len(parts.held_out):,} held out"
+    log(f"{job.stage}: {counts}; recipe {recipe.name}{taught}")
     log(f"loading torch, trl and {recipe.base}")
     from vista_lab.decompose.training.policy import Policy, check_devices
 
@@ -133,17 +119,16 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     claim(job)
     policy = Policy.load(_base(job))
     run = _Run(job, policy, log)
-    training = read_training(job.out)
+    training = record.read_training(job.out)
     if not training.before:
         training = training.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
-        _write(job.out / TRAINING, training)
+        _write(job.out / record.TRAINING, training)
     trained = run.train()
-    training = training.model_copy(
-        update={"after": run.figures(trained, job.out / AFTER), "finished": datetime.now(UTC)}
-    )
+    after = run.figures(trained, job.out / AFTER)
+    training = training.model_copy(update={"after": after, "finished": datetime.now(UTC)})
     trained.save(job.out)
-    write_whole(job.out / CARD, card(training))
-    _write(job.out / TRAINING, training)
+    write_whole(job.out / record.CARD, card(training))
+    _write(job.out / record.TRAINING, training)
     return training
 
 
@@ -164,19 +149,16 @@ def _base(job: DecomposerJob) -> str:
 def claim(job: DecomposerJob) -> None:
     """Claims the job's folder, new or begun in the same way.
 
-    Raises:
-        ConfigError: it is finished, was begun in another way, or holds something else.
+    Raises ConfigError: it is finished, was begun in another way, or holds something else.
     """
-    claim_out(job.out, job.training())
+    record.claim_out(job.out, job.training())
 
 
-def _write(path: Path, training: Training) -> None:
+def _write(path: Path, training: record.Training) -> None:
     write_whole(path, training.model_dump_json(indent=2) + "\n")
 
 
 class _Run:
-    """A job with its policy's tokens counted and its rewards set up."""
-
     def __init__(self, job: DecomposerJob, policy: Any, log: Callable[[str], None]) -> None:
         recipe = job.recipe
         self._job, self._policy, self._log = job, policy, log
@@ -231,10 +213,9 @@ class _Run:
             told=lambda done: self._log(f"answered {done:,} of {len(prompts):,}"),
         )
         self._log(f"scoring {len(prompts):,} answers by {', '.join(self._job.how.terms)}")
-        completions = [
-            CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
-            for (row, _), answer in zip(prompts, answers, strict=True)
-        ]
+        given = zip((row for row, _ in prompts), answers, strict=True)
+        named = ((row.model_dump(), answer, row.id or row.sentence) for row, answer in given)
+        completions = [CompletionRow(**row, completion=answer, group=name) for row, answer, name in named]
         scored = self._rollouts.score(completions)
         write_whole(kept, as_lines(scored))
         return _means(scored, self._job.how.terms)
@@ -267,20 +248,15 @@ def exemplar_chats(rows: Sequence[Any], fitting: Fitting, length: Callable[[str]
 
 def sentence_chats(rows: Sequence[Any], fitting: Fitting) -> list[dict[str, Any]]:
     """Prompt of each sentence that fits, with the columns that its rewards are made of."""
-    return [
-        {"prompt": chat, **{name: getattr(row, name) for name in FIELDS}}
-        for row in rows
-        if (chat := fitting.chat(input_of(row))) is not None
-    ]
+    chats = ((row, fitting.chat(input_of(row))) for row in rows)
+    known = ((row, chat) for row, chat in chats if chat is not None)
+    return [{"prompt": chat, **{name: getattr(row, name) for name in FIELDS}} for row, chat in known]
 
 
-def card(made: Training) -> str:
+def card(made: record.Training) -> str:
     """The card of a trained decomposer, in Markdown."""
-    how = (
-        f"exemplars of {made.data.teacher or 'a teacher'}"
-        if made.part == "sft"
-        else "the rewards of a verifier and a checklist"
-    )
+    teacher = f"exemplars of {made.data.teacher or 'a teacher'}"
+    how = teacher if made.part == "sft" else "the rewards of a verifier and a checklist"
     return "\n".join(
         [
             f"# A decomposer trained on {made.data.name}",
@@ -291,11 +267,11 @@ def card(made: Training) -> str:
             f"Trained on {made.data.train:,} sentences; measured on answers to sentences of other conversations, of which there "
             f"are {made.data.held_out:,}. sha256 of all: `{made.data.sha256}`. The prompt is `{made.recipe['prompt']}`.",
             "",
-            *figures_table(made, "held-out sentences"),
+            *record.figures_table(made, "held-out sentences"),
             "",
             "Rewards are not truth: before you rely on the model, measure its claims and verdicts on texts that people labelled.",
             "",
-            *recipe_lines(made),
+            *record.recipe_lines(made),
             "",
         ]
     )

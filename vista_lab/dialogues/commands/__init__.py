@@ -15,13 +15,6 @@ from vista_lab.dialogues.commands.report import report
 from vista_lab.dialogues.commands.run import run
 from vista_lab.dialogues.commands.validate import validate
 
-knowmt_app = command_group(
-    "knowmt",
-    "Measure whether an assistant stays factual over a dialogue (KnowMT-Bench).",
-)
-knowmt_app.command("run")(run)
-knowmt_app.command("judge")(judge)
-knowmt_app.command("report")(report)
-knowmt_app.command("build")(build)
-knowmt_app.command("validate")(validate)
-knowmt_app.command("attribute")(attribute)
+knowmt_app = command_group("knowmt", "Measure whether an assistant stays factual over a dialogue (KnowMT-Bench).")
+for command in (run, judge, report, build, validate, attribute):
+    knowmt_app.command()(command)

@@ -84,9 +84,7 @@ def _cohort(folder: Path, questions: Path | None, model: str | None, setting: st
     from vista_lab.dialogues.tokens import token_counter
 
     cohorts = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
-    matching = [
-        cohort for cohort in cohorts if cohort.setting == setting and model in (None, cohort.model) and cohort.by_id
-    ]
+    matching = [one for one in cohorts if one.setting == setting and model in (None, one.model) and one.by_id]
     if not matching:
         raise InputError(f"{folder} has no judged answers of {model or 'any model'} in the setting {setting}")
     return matching[0]

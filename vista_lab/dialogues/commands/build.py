@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,9 +74,8 @@ def build(
 
         async def work(done: Callable[[int], None], stop: Event) -> Built:
             try:
-                return await run(
-                    read.items, questions, out, maker, at_once=at_once, told=done, stop=stop, reviews=reviews
-                )
+                work_on = partial(run, read.items, questions, out, maker, reviews=reviews)
+                return await work_on(at_once=at_once, told=done, stop=stop)
             finally:
                 await maker.model.aclose()
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from vista_lab.dialogues.judging import JudgedDialogues, PairJudge
 
 QuestionsOption = Annotated[
-    Path | None,
-    typer.Option("--questions", metavar="FILE", help="The run's question set, if it was moved."),
+    Path | None, typer.Option("--questions", metavar="FILE", help="The run's question set, if it was moved.")
 ]
 
 TokensOption = Annotated[
@@ -65,10 +64,7 @@ def judge(
             "made.",
         ),
     ] = "shipped",
-    judge_name: Annotated[
-        str,
-        typer.Option("--judge", metavar="NAME", help=JUDGES),
-    ] = "shipped",
+    judge_name: Annotated[str, typer.Option("--judge", metavar="NAME", help=JUDGES)] = "shipped",
     prompts: PromptsOption = None,
     cache: CacheOption = None,
     questions: QuestionsOption = None,
@@ -119,12 +115,8 @@ def _decomposer(
     from vista_lab.dialogues.question_sets import ScuDecomposer
 
     if name.startswith("scu:"):
-        return cached(
-            ScuDecomposer(
-                chat_model_of(name.removeprefix("scu:"), max_cost, at_once, option="--decomposer scu:"), prompts
-            ),
-            cache,
-        )
+        model = chat_model_of(name.removeprefix("scu:"), max_cost, at_once, option="--decomposer scu:")
+        return cached(ScuDecomposer(model, prompts), cache)
     settings = Settings.load()
     built = build_decomposer(name, OnnxEmbedder(), settings.decomposer_options, settings.model)
     assert built is not None  # it has a name
@@ -136,8 +128,7 @@ def pair_judge(
 ) -> PairJudge:
     """Builds a judge of pairs by its name: a chat model that is asked twice, a judge of the guard's, or a verifier.
 
-    Raises:
-        ConfigError: the name is unknown, or prompts are given for something other than a model.
+    Raises ConfigError: the name is unknown, or prompts are given for something other than a model.
     """
     from vista_guard.judges.named import build_judge
     from vista_guard.settings.sources import Settings

@@ -92,7 +92,7 @@ def report(
             cohorts = [one for one in cohorts if one.setting in setting]
         sheets = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
         for cohort in (one for one in cohorts if not one.by_id):
-            typer.echo(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole", err=True)
+            typer.echo(f"{cohort.title}: no answer is judged whole", err=True)
         for condition in fail_if or []:
             missed += knowmt.failures(cohorts, condition, how)
         if against is not None:
@@ -118,8 +118,6 @@ def _cohorts(places: Sequence[Path], questions: Path | None, counter: TokenCount
     from vista_lab.dialogues.scored import read_cohorts, run_questions
     from vista_lab.tables.output import find_folders
 
-    return [
-        cohort
-        for name, folder in find_folders(places, "vista-guard knowmt run").items()
-        for cohort in read_cohorts(folder, run_questions(folder, questions), counter, name)
-    ]
+    folders = find_folders(places, "vista-guard knowmt run").items()
+    read = (read_cohorts(folder, run_questions(folder, questions), counter, name) for name, folder in folders)
+    return [cohort for cohorts in read for cohort in cohorts]

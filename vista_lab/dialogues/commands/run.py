@@ -157,13 +157,8 @@ def run(
         assistants = [_assistant(one, max_cost, at_once, max_tokens) for one in model]
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in settings])
-        noise, noisy = _noise(
-            question_set,
-            [one.name for one in assistants],
-            settings,
-            baseline,
-            Errors(out, errors, reviewed, judge, max_cost),
-        )
+        names, made = [one.name for one in assistants], Errors(out, errors, reviewed, judge, max_cost)
+        noise, noisy = _noise(question_set, names, settings, baseline, made)
         finder, retrieval = _finder(settings, question_set, corpus, embedder, reranker, max_cost)
         dialogues = Dialogues(
             question_set,
@@ -200,7 +195,6 @@ def run(
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
-    """The first items of a set, and its path. Prints the notes of the reader."""
     from vista_lab.dialogues.questions import find_questions, read_questions
 
     place = find_questions(name, data)
@@ -219,7 +213,6 @@ def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
 def _borrowed_histories(
     settings: Sequence[DialogueSetting], questions: QuestionSet
 ) -> dict[tuple[str, str], Mapping[str, Past]]:
-    """Turns before the last, from other runs and from transcripts."""
     from vista_lab.dialogues.histories import history_of, read_history, read_transcripts
 
     histories: dict[tuple[str, str], Mapping[str, Past]] = {}
@@ -280,16 +273,14 @@ def _noise(
 
 
 def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
-    """The cohorts of a run in the setting single, of the same set and by one judge."""
     from vista_lab.dialogues.records import read_dialogue_manifest
     from vista_lab.dialogues.scored import read_cohorts
     from vista_lab.dialogues.tokens import token_counter
 
     if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
         raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
-    cohorts = [
-        cohort for cohort in read_cohorts(folder, questions, token_counter("words")) if cohort.setting == "single"
-    ]
+    every = read_cohorts(folder, questions, token_counter("words"))
+    cohorts = [cohort for cohort in every if cohort.setting == "single"]
     if len(judges := {(cohort.decomposer, cohort.judge) for cohort in cohorts}) > 1:
         raise ConfigError(
             f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
@@ -332,16 +323,13 @@ def _wrong_answers(turns: Sequence[OwnTurns], errors: Errors) -> list[WrongAnswe
 
 
 def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[WrongAnswer]:
-    """The errors with people's verdicts from a consensus."""
     from vista_lab.dialogues.noise import apply_reviews
     from vista_lab.dialogues.validating import read_consensus
 
     if consensus is None:
         return errors
     rows = [{"id": error.id, "premise": error.premise, "claim": error.claim} for error in errors]
-    return apply_reviews(
-        errors, {pair.id: pair.majority == "contradiction" for pair in read_consensus(consensus, rows)}
-    )
+    return apply_reviews(errors, {one.id: one.majority == "contradiction" for one in read_consensus(consensus, rows)})
 
 
 def _finder(
@@ -352,7 +340,6 @@ def _finder(
     reranker: str,
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
-    """The passage finder for these options, and its description; None if nothing is retrieved."""
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.dialogues.reranking import build_reranker
@@ -395,7 +382,6 @@ STATEMENTS = 11.3
 
 
 def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
-    """An estimate of the run: answers to ask for, their maximal cost, and questions to a judge afterwards."""
     jobs, costs = dialogues.jobs(), list[float | None]()
     for job in jobs:
         prices = getattr(job.assistant, "prices", None)
@@ -423,7 +409,6 @@ def _most_read(job: DialogueJob, max_tokens: int) -> int:
 
 
 def _fingerprint(references: str | None) -> str:
-    """A fingerprint of the items' documents, for the manifest."""
     import hashlib
 
     from vista_lab.dialogues.settings import ORACLE

@@ -91,11 +91,8 @@ def validate(
             drawn = [] if people is None else _pairs(source, questions, sample, seed)
             pairs = read_labelled(source) if people is None else read_consensus(people, drawn)
             validated = _validate_judge(pairs, pair_judge(judge, prompts, max_cost, 8, cache))
-            typer.echo(
-                "\n".join(
-                    [_summary(validated, judge), *_by_model(validated, {item["id"]: item["model"] for item in drawn})]
-                )
-            )
+            models = {item["id"]: item["model"] for item in drawn}
+            typer.echo("\n".join([_summary(validated, judge), *_by_model(validated, models)]))
 
 
 def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list[dict[str, str]]:
@@ -117,10 +114,8 @@ def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, o
         write_whole(out / name, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows))
         path = visible(str(out / name))
         typer.echo(f"wrote {len(rows):,} items to {path}")
-        typer.echo(
-            f"next: vista-guard annotations export {path} --form {form} --annotators ada,ben,cleo --out sheets-{form}",
-            err=True,
-        )
+        next_step = f"annotations export {path} --form {form} --annotators ada,ben,cleo --out sheets-{form}"
+        typer.echo(f"next: vista-guard {next_step}", err=True)
 
 
 def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> JudgeValidation:
@@ -157,9 +152,8 @@ def _test_lines(what: str, tests: ModelTests) -> list[str]:
 
 def _decomposer_summary(figures: DecomposerValidation) -> str:
     lines = [f"{figures.answers:,} answers: SMAPE {figures.smape:.1%}, omission rate {figures.omitted:.1%}"]
-    lines += [
-        f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in figures.by_model.items()
-    ]
+    by_model = figures.by_model.items()
+    lines += [f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in by_model]
     return "\n".join([*lines, *([] if figures.tests is None else _test_lines("SMAPE", figures.tests))])
 
 
@@ -178,10 +172,8 @@ def _rate_dialogues(folder: Path, sample: int, seed: int, judge: str, max_cost: 
 
     ratings = asyncio.run(ask())
     means = ", ".join(f"{name} {value:.2f}" for name, value in ratings.means.items())
-    lines = [
-        f"{ratings.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}: {means}; mean {ratings.overall:.2f}",
-        f"a mean of 4.0 or more (CF): {ratings.natural}",
-    ]
+    rated = f"{ratings.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}"
+    lines = [f"{rated}: {means}; mean {ratings.overall:.2f}", f"a mean of 4.0 or more (CF): {ratings.natural}"]
     return "\n".join([*lines, *(f"  no rating: {failure}" for failure in ratings.failures[:5])])
 
 

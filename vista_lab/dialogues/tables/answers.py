@@ -73,9 +73,7 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
         raise ConfigError(
             f"two cohorts of one set, decomposer and judge stand side by side; there are {listing}; choose with --setting"
         )
-    both = sorted(
-        _shared_items(cohorts[0], cohorts[1], reading), key=lambda answers: (-answers.distance, answers.item.id)
-    )
+    both = sorted(_shared_items(cohorts, reading), key=lambda answers: (-answers.distance, answers.item.id))
     if not both:
         raise InputError("no item has an answer of both that is judged whole")
     names = [f"{side.run}: {side.model}, {side.setting}" for side in cohorts]
@@ -108,12 +106,11 @@ def kind(finding: PairFinding) -> str:
     return "entailed" if finding.entails else "contradicted" if finding.contradicts else "neither"
 
 
-def _shared_items(first: Cohort, second: Cohort, reading: PairReading) -> list[ItemAnswers]:
-    return [
-        ItemAnswers(first.items[name], (_side(first, name, reading), _side(second, name, reading)))
-        for name in first.by_id
-        if name in second.by_id
-    ]
+def _shared_items(cohorts: Sequence[Cohort], reading: PairReading) -> list[ItemAnswers]:
+    first, second = cohorts
+    both = (name for name in first.by_id if name in second.by_id)
+    sides = ((name, (_side(first, name, reading), _side(second, name, reading))) for name in both)
+    return [ItemAnswers(first.items[name], own) for name, own in sides]
 
 
 def _side(cohort: Cohort, name: str, reading: PairReading) -> AnswerSide:

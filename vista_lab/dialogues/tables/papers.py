@@ -131,11 +131,7 @@ def sheets(
 
 
 def numbers(asked: str) -> frozenset[str]:
-    """The tables in a list such as `2,12,fig9`.
-
-    Raises:
-        ConfigError: runs fill no table of that number.
-    """
+    """The tables in a list such as `2,12,fig9`. Raises ConfigError: runs fill no table of that number."""
     names = frozenset(part.strip() for part in asked.split(","))
     if unknown := sorted(names - set(NUMBERS)):
         raise ConfigError(
@@ -156,10 +152,7 @@ def _place(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
 def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     names = _names(cohorts)
     scored = [(cohort, figures(cohort.answers, reading)) for cohort in cohorts]
-    best = {
-        "s_f": max(cohort_figures.s_f for _, cohort_figures in scored),
-        "s_h": min(cohort_figures.s_h for _, cohort_figures in scored),
-    }
+    best = {"s_f": max(found.s_f for _, found in scored), "s_h": min(found.s_h for _, found in scored)}
     columns = headings(
         names,
         *("dialogues", "answered", "abstained", "judged %"),
@@ -169,7 +162,7 @@ def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> li
         ("pooled", "D_f ↓", "D_h"),
         "tokens",
     )
-    rows = tuple(_row(cohort, cohort_figures, names, best, reading) for cohort, cohort_figures in scored)
+    rows = tuple(_row(cohort, found, names, best, reading) for cohort, found in scored)
     name, notes = file_name("delivery", *_judged_name(cohorts[0])), (*NOTES, *_remarks(scored))
     return [Sheet(name, f"Table 12. Facts delivered ({where})", columns, rows, notes)]
 
@@ -179,44 +172,28 @@ def _judged_name(cohort: Cohort) -> tuple[str, ...]:
 
 
 def _row(
-    cohort: Cohort,
-    cohort_figures: DeliveryFigures,
-    names: Sequence[str],
-    best: Mapping[str, float],
-    reading: PairReading,
+    cohort: Cohort, found: DeliveryFigures, names: Sequence[str], best: Mapping[str, float], reading: PairReading
 ) -> Row:
     deliveries = [delivery(answer, reading) for answer in cohort.by_id.values()]
     s_f, s_h = _intervals(deliveries)
 
     def mean(name: str) -> Cell:
-        value = getattr(cohort_figures, name)
+        value = getattr(found, name)
         return Cell(percent(value), bold=value == best[name])
 
     return row(
         *_place(cohort, names),
-        len(cohort.lines) + sum(cohort.missing.values()),
-        len(cohort.lines),
-        cohort_figures.abstentions,
-        percent(cohort_figures.coverage, 1),
-        percent(cohort_figures.r_f),
-        percent(cohort_figures.p_f),
-        mean("s_f"),
-        s_f,
-        percent(cohort_figures.r_m),
-        percent(cohort_figures.p_fc),
-        mean("s_h"),
-        s_h,
-        *_cost(cohort_figures.d_f),
-        *_cost(cohort_figures.d_h),
-        _tokens(cohort_figures.d_r.mean),
-        _tokens(cohort_figures.d_f.pooled),
-        _tokens(cohort_figures.d_h.pooled),
+        *(len(cohort.lines) + sum(cohort.missing.values()), len(cohort.lines), found.abstentions),
+        percent(found.coverage, 1),
+        *(percent(found.r_f), percent(found.p_f), mean("s_f"), s_f),
+        *(percent(found.r_m), percent(found.p_fc), mean("s_h"), s_h),
+        *(*_cost(found.d_f), *_cost(found.d_h), _tokens(found.d_r.mean)),
+        *(_tokens(found.d_f.pooled), _tokens(found.d_h.pooled)),
         f"{fmean(answer.tokens for answer in deliveries):.1f}",
     )
 
 
 def _intervals(deliveries: Sequence[Delivery]) -> tuple[str, str]:
-    """95 % of S_f and of S_h."""
     s_f = interval_over_items([answer.s_f for answer in deliveries], deliveries)
     s_h = interval_over_items([answer.s_h for answer in deliveries], deliveries)
     return range_text(s_f), range_text(s_h)
@@ -231,7 +208,6 @@ def _tokens(value: float | None) -> str:
 
 
 def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
-    """Remarks that fit no column, one per cohort."""
     for cohort, cohort_figures in scored:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
         remarks = [f"no answer: {', '.join(parts)}"] if parts else []
@@ -241,22 +217,16 @@ def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
         remarks += [f"{thought} with thoughts before the answer, not scored"] if thought else []
         if cohort_figures.unjudged:
             (low, high), (least, most) = cohort_figures.bounds
-            remarks.append(
-                f"{cohort_figures.unjudged} unjudged: S_f {percent(low)} to {percent(high)}, "
-                f"S_h {percent(least)} to {percent(most)}"
-            )
+            shares = f"S_f {percent(low)} to {percent(high)}, S_h {percent(least)} to {percent(most)}"
+            remarks.append(f"{cohort_figures.unjudged} unjudged: {shares}")
         remarks += [cut] if (cut := cut_remark(cohort)) else []
-        remarks += (
-            [f"{cohort_figures.without_statements} without statements (P = S = 0)"]
-            if cohort_figures.without_statements
-            else []
-        )
-        remarks += (
-            [f"{cohort_figures.conflicts} pairs both entailed and contradicted"] if cohort_figures.conflicts else []
-        )
+        if count := cohort_figures.without_statements:
+            remarks.append(f"{count} without statements (P = S = 0)")
+        if count := cohort_figures.conflicts:
+            remarks.append(f"{count} pairs both entailed and contradicted")
         s_f, s_h = percent(cohort_figures.s_f_of_means), percent(cohort_figures.s_h_of_means)
         remarks.append(f"Eq. 2 and 3 of the means: S_f {s_f}, S_h {s_h}")
-        yield f"{cohort.run}, {cohort.model}, {cohort.setting}: {'; '.join(remarks)}"
+        yield f"{cohort.title}: {'; '.join(remarks)}"
 
 
 def change(
@@ -267,27 +237,18 @@ def change(
     An answer without such a fact counts with its cohort's largest cost. With one side the test is in the direction of the
     measure's `sign`, with two `sides` it is two-sided.
     """
-    both = {
-        name: (one, other)
-        for name in before.by_id
-        if name in after.by_id
-        and (one := measure.of(delivery(before.by_id[name], reading))) is not None
-        and (other := measure.of(delivery(after.by_id[name], reading))) is not None
-    }
+    values = [{name: measure.of(delivery(own, reading)) for name, own in one.by_id.items()} for one in (before, after)]
+    pairs = {name: (one, values[1].get(name)) for name, one in values[0].items()}
+    both = {name: (one, other) for name, (one, other) in pairs.items() if one is not None and other is not None}
     if not both:
         return None
     first, second = (filled([values[place] for values in both.values()]) for place in (0, 1))
     finite = isfinite(first[0]) and isfinite(second[0])
     gains = np.array(second) - np.array(first) if finite else np.zeros(len(both))
     interval = mean_interval([*both], gains.tolist()) if finite else (nan, nan)
-    return Change(
-        measure,
-        fmean(first) if isfinite(first[0]) else inf,
-        fmean(second) if isfinite(second[0]) else inf,
-        interval,
-        _wilcoxon(gains, "two-sided" if sides == 2 else "greater" if measure.sign > 0 else "less"),
-        len(both),
-    )
+    alternative = "two-sided" if sides == 2 else "greater" if measure.sign > 0 else "less"
+    one, other = (fmean(side) if isfinite(side[0]) else inf for side in (first, second))
+    return Change(measure, one, other, interval, _wilcoxon(gains, alternative), len(both))
 
 
 def _wilcoxon(gains: np.ndarray, alternative: str) -> float:
@@ -323,12 +284,9 @@ def _changes(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> lis
 def _change_sheet(
     pairs: Sequence[tuple[Cohort, Cohort]], name: str, title: str, reading: PairReading, sides: int, note: str
 ) -> list[Sheet]:
-    rows = [
-        _change_row(before, after, delta, sides)
-        for before, after in pairs
-        for measure in MEASURES
-        if (delta := change(before, after, measure, reading, sides=sides)) is not None
-    ]
+    both = [(before, after, measure) for before, after in pairs for measure in MEASURES]
+    deltas = [(before, after, change(before, after, of, reading, sides=sides)) for before, after, of in both]
+    rows = [_change_row(before, after, delta, sides) for before, after, delta in deltas if delta is not None]
     if not rows:
         return []
     columns = headings(("run", "model", "from", "to", "figure"), *("items", "from", "to", "change", "95 %", "p", ""))
@@ -344,20 +302,13 @@ def _change_row(before: Cohort, after: Cohort, delta: Change, sides: int) -> Row
         return f"{factor * value:{sign}.{digits}f}" if isfinite(value) else NOTHING
 
     low, high = delta.interval
-    return row(
-        *(before.run, before.model, before.setting, after.setting, delta.measure.name + arrow),
-        delta.items,
-        shown(delta.before),
-        shown(delta.after),
-        shown(delta.difference, "+"),
-        f"{shown(low, '+')} to {shown(high, '+')}" if isfinite(low) else NOTHING,
-        f"{delta.p:.4f}",
-        stars(delta.p),
-    )
+    names = (before.run, before.model, before.setting, after.setting, delta.measure.name + arrow)
+    values = (shown(delta.before), shown(delta.after), shown(delta.difference, "+"))
+    interval = f"{shown(low, '+')} to {shown(high, '+')}" if isfinite(low) else NOTHING
+    return row(*names, delta.items, *values, interval, f"{delta.p:.4f}", stars(delta.p))
 
 
 def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """Tables by number of turns, by domain and by source."""
     by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
         "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
         "domain": _domains,
@@ -367,11 +318,8 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
     tables = []
     names = _names(cohorts)
     for grouping, keys in by.items():
-        rows = [
-            row(*_place(cohort, names), key, len(answers), *_brief(answers, reading))
-            for cohort in cohorts
-            for key, answers in sorted(_split(cohort, keys).items())
-        ]
+        split = ((cohort, *one) for cohort in cohorts for one in sorted(_split(cohort, keys).items()))
+        rows = [row(*_place(one, names), key, len(own), *_brief(own, reading)) for one, key, own in split]
         if rows:
             name, title = file_name("by", grouping, *_judged_name(cohorts[0])), f"{titles[grouping]} ({where})"
             notes = (*NOTES, *cut_notes(cohorts))
@@ -381,14 +329,10 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
 
 
 def _printed_by_domain(names: Sequence[str]) -> list[Row]:
-    """The paper's rows of Table 2."""
     run = ("",) * (len(names) - 2)
-    return [
-        paper_row((*run, PAPER + model, setting, domain), found)
-        for model, domains in part("knowmt", "table02").items()
-        for domain, settings in domains.items()
-        for setting, found in settings.items()
-    ]
+    by_domain = ((model, *one) for model, domains in part("knowmt", "table02").items() for one in domains.items())
+    cells = ((model, name, one) for model, name, settings in by_domain for one in settings.items())
+    return [paper_row((*run, PAPER + model, setting, domain), found) for model, domain, (setting, found) in cells]
 
 
 def _domains(cohort: Cohort, name: str) -> list[str]:
@@ -437,16 +381,9 @@ def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict
 
 
 def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, ...]:
-    group_figures = figures(answers, reading)
+    found = figures(answers, reading)
     s_f, s_h = _intervals([delivery(answer, reading) for answer in answers])
-    return (
-        percent(group_figures.s_f),
-        s_f,
-        percent(group_figures.s_h),
-        s_h,
-        _tokens(group_figures.d_f.mean),
-        _tokens(group_figures.d_h.mean),
-    )
+    return percent(found.s_f), s_f, percent(found.s_h), s_h, _tokens(found.d_f.mean), _tokens(found.d_h.mean)
 
 
 def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
@@ -465,11 +402,8 @@ def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> lis
         rows.append(row(*_place(cohort, names), len(s_f), *cells))
     heads = headings(names, "answers", *((name, "mean", "r with S_f") for name in OVERLAPS))
     note = "Means over answers, in percent: BLEU-4 of sentences (sacrebleu, smoothed), F of ROUGE with stems (rouge-score)."
-    name, title = (
-        file_name("overlap", *_judged_name(cohorts[0])),
-        f"Table 13. Overlap of n-grams with the reference ({where})",
-    )
-    return [Sheet(name, title, heads, tuple(rows), (note,))]
+    name, title = file_name("overlap", *_judged_name(cohorts[0])), "Table 13. Overlap of n-grams with the reference"
+    return [Sheet(name, f"{title} ({where})", heads, tuple(rows), (note,))]
 
 
 OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
@@ -478,8 +412,7 @@ OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
 def overlaps(answer: str, reference: str) -> tuple[float, ...]:
     """Overlap of an answer's n-grams with its reference in the order of `OVERLAPS`, each in [0, 1].
 
-    Raises:
-        ConfigError: the extra `ngrams` is not installed.
+    Raises ConfigError: the extra `ngrams` is not installed.
     """
     require("Table 13", "sacrebleu", "rouge_score", extra="ngrams")
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
@@ -509,22 +442,16 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
     if not lines:
         return []
     names = _names(cohorts)
-    rows = [
-        row(
-            *_place(one, names),
-            *(f"{residuals[id(one)]:+.2f}" if id(one) in residuals else None for residuals in beyond.values()),
-        )
-        for one in cohorts
-    ]
+    residuals = {id(one): [left.get(id(one)) for left in beyond.values()] for one in cohorts}
+    texts = {name: [None if left is None else f"{left:+.2f}" for left in own] for name, own in residuals.items()}
+    rows = [row(*_place(one, names), *texts[id(one)]) for one in cohorts]
     heads = headings(["figures"], "rows", "slope", "R²", "p")
     note = "Least squares over the rows of this report; p: t-test of the slope. Few rows tell little."
     above = "S_h or D_h of a row above what its S_f or D_f lets expect: S_h in points, D_h in tokens a fact."
     judged = _judged_name(cohorts[0])
     title = f"Figure 14. Beyond the line ({where})"
-    return [
-        Sheet(file_name("relations", *judged), f"Figure 4. Relations ({where})", heads, tuple(lines), (note,)),
-        Sheet(file_name("beyond", *judged), title, headings(names, *beyond), tuple(rows), (above,)),
-    ]
+    line = Sheet(file_name("relations", *judged), f"Figure 4. Relations ({where})", heads, tuple(lines), (note,))
+    return [line, Sheet(file_name("beyond", *judged), title, headings(names, *beyond), tuple(rows), (above,))]
 
 
 def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
@@ -537,17 +464,13 @@ def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
 
 
 def _guard_sheets(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """A guard's actions and their effect on the figures."""
     pairs = list(setting_pairs(cohorts, guarded=True))
     if not pairs:
         return []
     caveat = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
-    columns = headings(
-        ("run", "model", "setting"),
-        ("answers", "all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld"),
-        ("delivered only", "n", "S_f", "S_h ↓"),
-        *("seconds", "calls", "guard's calls"),
-    )
+    counts = ("answers", "all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld")
+    delivered = ("delivered only", "n", "S_f", "S_h ↓")
+    columns = headings(("run", "model", "setting"), counts, delivered, "seconds", "calls", "guard's calls")
     rows = [_guard_row(after, reading) for _, after in pairs]
     note = (
         "Seconds and calls are of the last answer, in the mean. What the guard delivered is scored; delivered only: without "
@@ -562,18 +485,16 @@ def _guard_sheets(cohorts: Sequence[Cohort], where: str, reading: PairReading) -
 def _guard_row(cohort: Cohort, reading: PairReading) -> Row:
     actions = [line.action for line in cohort.lines.values()]
     delivered = [answer for name, answer in cohort.by_id.items() if name not in cohort.withheld]
-    delivered_figures = figures(delivered, reading) if delivered else None
+    found = figures(delivered, reading) if delivered else None
     return row(
         *(cohort.run, cohort.model, cohort.setting, len(actions)),
         *(actions.count(action.value) for action in (Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK)),
-        sum(line.drafts > 1 for line in cohort.lines.values()),
-        len(cohort.withheld),
-        len(delivered),
-        percent(delivered_figures.s_f if delivered_figures else None),
-        percent(delivered_figures.s_h if delivered_figures else None),
-        f"{fmean(line.seconds for line in cohort.lines.values()):.2f}",
-        f"{fmean(line.calls for line in cohort.lines.values()):.2f}",
-        f"{fmean(line.guard_calls for line in cohort.lines.values()):.2f}",
+        *(sum(line.drafts > 1 for line in cohort.lines.values()), len(cohort.withheld), len(delivered)),
+        *(percent(found.s_f if found else None), percent(found.s_h if found else None)),
+        *(
+            f"{fmean(getattr(line, what) for line in cohort.lines.values()):.2f}"
+            for what in ("seconds", "calls", "guard_calls")
+        ),
     )
 
 
@@ -583,8 +504,7 @@ _CONDITION = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\d+
 def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = PairReading.CODE) -> list[str]:
     """Messages about the cohorts for which a condition such as `S_f<0.2` holds.
 
-    Raises:
-        ConfigError: the condition cannot be read, or compares a share with a number above 1.
+    Raises ConfigError: the condition cannot be read, or compares a share with a number above 1.
     """
     parsed = _CONDITION.fullmatch(condition)
     if parsed is None or parsed["name"] not in _BY_NAME:
@@ -597,21 +517,16 @@ def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = P
     messages = []
     for cohort in cohorts:
         if not cohort.by_id:
-            messages.append(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole")
+            messages.append(f"{cohort.title}: no answer is judged whole")
             continue
         values = [measure.of(delivery(answer, reading)) for answer in cohort.by_id.values()]
         known = [value for value in values if value is not None]
         if not known:
-            messages.append(
-                f"{cohort.run}, {cohort.model}, {cohort.setting}: {measure.name} is of no answer, all abstain"
-            )
+            messages.append(f"{cohort.title}: {measure.name} is of no answer, all abstain")
             continue
         value = fmean(filled(known))
-        holds = (value < limit if "<" in sign else value > limit) or ("=" in sign and value == limit)
-        if holds:
-            messages.append(
-                f"{cohort.run}, {cohort.model}, {cohort.setting}: {measure.name} is {value:.4f}, {sign} {limit:g}"
-            )
+        if (value < limit if "<" in sign else value > limit) or ("=" in sign and value == limit):
+            messages.append(f"{cohort.title}: {measure.name} is {value:.4f}, {sign} {limit:g}")
     return messages
 
 
@@ -620,10 +535,8 @@ def losses(
 ) -> tuple[list[Sheet], list[str]]:
     """Changes against an earlier run: a table, and messages about significant losses (S_f falls, S_h rises).
 
-    Models match by name; if both runs have a single model in a setting, those two match.
-
-    Raises:
-        ConfigError: no cohort has a counterpart.
+    Models match by name; if both runs have a single model in a setting, those two match. Raises ConfigError: no cohort has a
+    counterpart.
     """
     pairs = []
     for after in cohorts:
@@ -633,20 +546,14 @@ def losses(
         match = same_model or (alike if len(alike) == len(peers) == 1 else [])
         pairs += [(one, after) for one in match]
     if not pairs:
-        raise ConfigError(
-            "no model and setting has a counterpart in the run of --against: data, decomposer, judge and counter of tokens "
-            "must be the same, and the model's name"
-        )
+        same = "data, decomposer, judge and counter of tokens must be the same, and the model's name"
+        raise ConfigError(f"no model and setting has a counterpart in the run of --against: {same}")
     messages = []
     for before, after in pairs:
         for name in ("S_f", "S_h"):
             delta = change(before, after, _BY_NAME[name], reading)
             if delta is not None and delta.p < SIGNIFICANT:
-                messages.append(
-                    f"{after.run}, {after.model}, {after.setting}: {name} went from {delta.before:.4f} ({before.run}) to "
-                    f"{delta.after:.4f} on {delta.items} items (p = {delta.p:.4f})"
-                )
-    table = _change_sheet(
-        pairs, "against", "Against an earlier run", reading, 1, "p: one-sided Wilcoxon signed-rank test of a loss."
-    )
-    return table, messages
+                went = f"{name} went from {delta.before:.4f} ({before.run}) to {delta.after:.4f}"
+                messages.append(f"{after.title}: {went} on {delta.items} items (p = {delta.p:.4f})")
+    note = "p: one-sided Wilcoxon signed-rank test of a loss."
+    return _change_sheet(pairs, "against", "Against an earlier run", reading, 1, note), messages

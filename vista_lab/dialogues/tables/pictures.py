@@ -23,8 +23,7 @@ _AXES = {"S_f": "S_f, % ↑", "S_h": "S_h, % ↓", "D_f": "D_f, tokens ↓", "D_
 def draw(cohorts: Sequence[Cohort], folder: Path, reading: PairReading = PairReading.CODE) -> list[Picture]:
     """Draws every figure that the cohorts fill as SVG and PNG, in separate files for each data set and judge.
 
-    Raises:
-        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    Raises ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     scored = sorted((cohort for cohort in cohorts if cohort.by_id), key=lambda cohort: cohort.judged_by)
     pictures: list[Picture] = []
@@ -35,15 +34,11 @@ def draw(cohorts: Sequence[Cohort], folder: Path, reading: PairReading = PairRea
 
 
 class _Drawing:
-    """Draws the figures of cohorts with one data set, decomposer and judge."""
-
     def __init__(
         self, cohorts: Sequence[Cohort], folder: Path, judged_by: tuple[str, str, str], reading: PairReading
     ) -> None:
         self._cohorts, self._folder, self._judged_by, self._reading = cohorts, folder, judged_by, reading
-        self._figures = [
-            (cohort, dict(zip(FOUR, four(figures(cohort.answers, reading)), strict=True))) for cohort in cohorts
-        ]
+        self._figures = [(one, dict(zip(FOUR, four(figures(one.answers, reading)), strict=True))) for one in cohorts]
 
     def _file(self, figure: str) -> str:
         return file_name(figure, *self._judged_by)
@@ -65,16 +60,9 @@ class _Drawing:
             yield Picture(caption, *scatter(self._folder, name, caption, axes, marks, line=slope))
             beyond[second] = {id(cohort): y - (line.slope * x + line.intercept) for cohort, x, y in points}
         if len(beyond) == 2:
-            marks = [
-                Mark(
-                    cohort.model,
-                    read_setting(cohort.setting).history,
-                    -beyond["S_h"][id(cohort)],
-                    beyond["D_h"][id(cohort)],
-                )
-                for cohort in self._cohorts
-                if all(id(cohort) in residuals for residuals in beyond.values())
-            ]
+            whole = [one for one in self._cohorts if all(id(one) in residuals for residuals in beyond.values())]
+            left = [(one, -beyond["S_h"][id(one)], beyond["D_h"][id(one)]) for one in whole]
+            marks = [Mark(one.model, read_setting(one.setting).history, x, y) for one, x, y in left]
             caption = "Better than the lines tell: up and to the right (the paper's Figure 14)"
             axes = ("S_h below its line, points", "D_h above its line, tokens")
             files = scatter(self._folder, self._file("figure-14"), caption, axes, marks, quadrants=(0.0, 0.0))
@@ -87,26 +75,22 @@ class _Drawing:
             counts = {name: len(after.items[name].questions) for name in after.by_id if name in before.by_id}
             for number in sorted(set(counts.values())):
                 names = [name for name, count in counts.items() if count == number]
-                both = [
-                    four(figures([cohort.by_id[name] for name in names], self._reading)) for cohort in (before, after)
-                ]
+                both = [four(figures([one.by_id[name] for name in names], self._reading)) for one in (before, after)]
                 lines.setdefault(f"{after.model}, {after.setting}", {})[number] = [
                     100 * (y / x - 1) if x and y is not None else None for x, y in zip(*both, strict=True)
                 ]
         places = sorted({number for by_turns in lines.values() for number in by_turns})
         if len(places) > 1:
             nothing: list[float | None] = [None] * len(FOUR)
-            drawn_panels = [
+            drawn = [
                 Panel(
-                    f"Δ {name}, %",
-                    [(label, [by_turns.get(n, nothing)[at] for n in places]) for label, by_turns in lines.items()],
+                    f"Δ {name}, %", [(label, [own.get(n, nothing)[at] for n in places]) for label, own in lines.items()]
                 )
                 for at, name in enumerate(FOUR)
             ]
             caption = "Change from one question by number of turns (the paper's Figure 5)"
-            yield Picture(
-                caption, *panels(self._folder, self._file("figure-5"), caption, [*map(str, places)], drawn_panels)
-            )
+            files = panels(self._folder, self._file("figure-5"), caption, [*map(str, places)], drawn)
+            yield Picture(caption, *files)
 
     def experiments(self) -> Iterator[Picture]:
         """Figures 6 to 9, and Tables 3, 4, 19 and 20 in the same form."""
@@ -124,10 +108,8 @@ class _Drawing:
             ]  # fmt: skip
             counts = ", ".join(f"{group[0].cohort.model} {group[0].figures.answers}" for group in groups)
             caption = f"{experiment.title}. Answers: {counts}"
-            yield Picture(
-                caption,
-                *panels(self._folder, self._file(experiment.title.split(".")[0]), caption, places, drawn_panels),
-            )
+            name = self._file(experiment.title.split(".")[0])
+            yield Picture(caption, *panels(self._folder, name, caption, places, drawn_panels))
 
     def overlap(self) -> Iterator[Picture]:
         """Figure 15: S_f beside ROUGE-L and BLEU-4, where the extra `ngrams` is installed."""
@@ -137,10 +119,8 @@ class _Drawing:
             marks = []
             for cohort in self._cohorts:
                 try:
-                    values = [
-                        overlaps(cohort.lines[item_id].answer or "", cohort.items[item_id].answer)[OVERLAPS.index(name)]
-                        for item_id in cohort.by_id
-                    ]
+                    both = [(cohort.lines[one].answer or "", cohort.items[one].answer) for one in cohort.by_id]
+                    values = [overlaps(*texts)[OVERLAPS.index(name)] for texts in both]
                 except ConfigError:
                     return
                 s_f = fmean(delivery(answer, self._reading).s_f for answer in cohort.by_id.values())

@@ -7,7 +7,7 @@ Tables 9 and 10 (the same answers under another decomposer or judge).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -125,36 +125,25 @@ def _compared_settings(cohorts: Sequence[Cohort], experiment: Experiment) -> Ite
 
 
 def _parts(setting: DialogueSetting) -> set[str]:
-    return {
-        field.name
-        for field in fields(setting)
-        if field.name not in ("history", "guard_at") and getattr(setting, field.name)
-    }
+    return {name for name, value in vars(setting).items() if value and name not in ("history", "guard_at")}
 
 
 def _lengths(cohorts: Sequence[Cohort]) -> Iterator[tuple[Cohort, str, bool]]:
     """Settings run with several limits of tokens; the smallest is the base."""
     for setting in dict.fromkeys(cohort.setting for cohort in cohorts):
-        same_setting = sorted(
-            (cohort for cohort in cohorts if cohort.setting == setting), key=lambda cohort: cohort.most_tokens
-        )
-        if same_setting[0].most_tokens != same_setting[-1].most_tokens:
-            for cohort in same_setting:
-                yield (
-                    cohort,
-                    f"{setting}, {cohort.most_tokens:,} tokens",
-                    cohort.most_tokens == same_setting[0].most_tokens,
-                )
+        own = sorted((one for one in cohorts if one.setting == setting), key=lambda one: one.most_tokens)
+        least = own[0].most_tokens
+        if own[-1].most_tokens != least:
+            yield from ((one, f"{setting}, {one.most_tokens:,} tokens", one.most_tokens == least) for one in own)
 
 
 def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: PairReading) -> ComparedSetting:
     answers = [answer for name, answer in cohort.by_id.items() if name in shared]
     deliveries = [delivery(item, reading) for item in answers]
     history = read_setting(cohort.setting).history
-    intervals = (
-        interval_over_items([item.s_f for item in deliveries], deliveries),
-        interval_over_items([item.s_h for item in deliveries], deliveries),
-    )
+    values = ([item.s_f for item in deliveries], [item.s_h for item in deliveries])
+    s_f, s_h = (interval_over_items(own, deliveries) for own in values)
+    intervals = s_f, s_h
     return ComparedSetting(cohort, label, base, history, figures(answers, reading), intervals)
 
 
@@ -170,17 +159,15 @@ def range_text(interval: tuple[float, float]) -> str:
 
 
 def _better(setting: ComparedSetting, rows: Sequence[ComparedSetting]) -> frozenset[str]:
-    bases = [base for base in rows if base.base and base.history == setting.history and base is not setting]
-    return frozenset(
-        name
-        for name, value in setting.values.items()
-        if value is not None
-        and not setting.base
-        and bases
-        and all(
-            (base_value := base.values[name]) is not None and SIGNS[name] * (value - base_value) > 0 for base in bases
-        )
-    )
+    bases = [base for base in rows if base.base and base.history == setting.history]
+    if setting.base or not bases:
+        return frozenset()
+
+    def gains(name: str, value: float | None, other: float | None) -> bool:
+        return value is not None and other is not None and SIGNS[name] * (value - other) > 0
+
+    values = setting.values.items()
+    return frozenset(name for name, value in values if all(gains(name, value, base.values[name]) for base in bases))
 
 
 def experiment_sheets(
@@ -218,15 +205,12 @@ def _abstention_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
 
 
 def _budget_notes(settings: Sequence[ComparedSetting]) -> Iterator[str]:
-    """Messages and tokens of history that a budget left, in the mean."""
     for setting in settings:
         left = [line.history for line in setting.cohort.lines.values() if line.history is not None]
         if left:
             messages, tokens = (fmean(counts) for counts in zip(*left, strict=True))
-            yield (
-                f"{setting.cohort.model}, {setting.label}: {messages:.1f} messages and {tokens:.0f} tokens "
-                f"({setting.cohort.budgeted_by}) of history in the mean"
-            )
+            left_over = f"{messages:.1f} messages and {tokens:.0f} tokens ({setting.cohort.budgeted_by})"
+            yield f"{setting.cohort.model}, {setting.label}: {left_over} of history in the mean"
 
 
 def cut_remark(cohort: Cohort) -> str:
@@ -240,11 +224,7 @@ def cut_remark(cohort: Cohort) -> str:
 
 def cut_notes(cohorts: Iterable[Cohort]) -> list[str]:
     """The remarks on answers that were cut, for tables that have no others; each cohort once."""
-    remarks = {
-        f"{cohort.run}, {cohort.model}, {cohort.setting}": remark
-        for cohort in cohorts
-        if (remark := cut_remark(cohort))
-    }
+    remarks = {cohort.title: remark for cohort in cohorts if (remark := cut_remark(cohort))}
     return [f"{name}: {remark}" for name, remark in remarks.items() if not remark.startswith("0 ")]
 
 
@@ -253,28 +233,15 @@ def _cells(setting: ComparedSetting, group: Sequence[ComparedSetting]) -> Row:
 
     def cell(name: str) -> Cell:
         value = setting.values[name]
-        rival_values = [peer_value for peer in rivals if (peer_value := peer.values[name]) is not None]
-        best = (
-            len(rivals) > 1
-            and setting in rivals
-            and value == max(rival_values, key=lambda peer_value: SIGNS[name] * peer_value, default=None)
-        )
+        of_rivals = [one for rival in rivals if (one := rival.values[name]) is not None]
+        best = max(of_rivals, key=lambda one: SIGNS[name] * one, default=None)
+        bold = len(rivals) > 1 and setting in rivals and value is not None and value == best
         text = decimals(value, 2 if name.startswith("S") else 1)
-        return Cell(text, bold=best and value is not None, underlined=name in setting.better)
+        return Cell(text, bold=bold, underlined=name in setting.better)
 
     s_f, s_h = map(range_text, setting.intervals)
-    return row(
-        setting.cohort.run,
-        setting.cohort.model,
-        setting.label,
-        setting.figures.answers,
-        cell("S_f"),
-        s_f,
-        cell("S_h"),
-        s_h,
-        cell("D_f"),
-        cell("D_h"),
-    )
+    names = (setting.cohort.run, setting.cohort.model, setting.label)
+    return row(*names, setting.figures.answers, cell("S_f"), s_f, cell("S_h"), s_h, cell("D_f"), cell("D_h"))
 
 
 FEWEST = 3

@@ -37,11 +37,8 @@ def better_than(run: RunMeasures, others: Sequence[RunMeasures]) -> str:
     significantly (McNemar, p < .05), with the same judge."""
     marks = ""
     for system, mark in (("factscore", "f"), ("llm-judge", "l")):
-        rivals = [
-            candidate
-            for candidate in others
-            if candidate.system == system and candidate.judge == run.judge and candidate.data_set == run.data_set
-        ]
+        same = [one for one in others if (one.judge, one.data_set) == (run.judge, run.data_set)]
+        rivals = [one for one in same if one.system == system]
         tests = [discordant(run, rival, run.reading) for rival in rivals if rival is not run]
         if tests and all(test.stars != NOT_SIGNIFICANT and test.first > test.second for test in tests):
             marks += mark
@@ -68,31 +65,22 @@ def table_20(runs: Sequence[RunMeasures]) -> list[Sheet]:
         assert detection is not None  # only runs with gold are here
         head = (run.data_set, names[run.name], title_of(run.system))
         none = Counter(gold for gold, predicted in run.answers(Reading.ORIGINAL).values() if predicted is None)
-        shares = (
-            percent(detection.accuracy.value, 1),
-            percent(detection.precision.value, 1),
-            percent(detection.recall.value, 1),
-        )
+        shares = [percent(one.value, 1) for one in (detection.accuracy, detection.precision, detection.recall)]
         rows.append(row(*head, "Abst.", f"{detection.tp}", f"{detection.fn}", f"{none[True]}", *shares))
         rows.append(row("", "", "", "No Abst.", f"{detection.fp}", f"{detection.tn}", f"{none[False]}", "", "", ""))
-    columns = headings(
-        ("data set", "model", "system", "gold"),
-        ("found", "Abst.", "No Abst.", "not judged"),
-        *("Acc.", "Prec", "Rec"),
-    )
+    found = ("found", "Abst.", "No Abst.", "not judged")
+    columns = headings(("data set", "model", "system", "gold"), found, "Acc.", "Prec", "Rec")
     notes = tuple(notes_of(fitting))
-    return [
-        Sheet("table-20", "Table 20. Abstention detection", columns, tuple(rows), notes).below(_printed_abstentions())
-    ]
+    sheet = Sheet("table-20", "Table 20. Abstention detection", columns, tuple(rows), notes)
+    return [sheet.below(_printed_abstentions())]
 
 
 def _printed_abstentions() -> list[Row]:
     printed = table("table20_21")
     head = ("CoCoNot", PAPER + printed["model"], "VISTA")
-    return [
-        row(*head, "Abst.", str(printed["tp"]), str(printed["fn"]), "0", str(printed["accuracy"]), None, None),
-        row("", "", "", "No Abst.", str(printed["fp"]), str(printed["tn"]), "0", "", "", ""),
-    ]
+    abstained, other = ((str(printed[name]) for name in names) for names in (("tp", "fn"), ("fp", "tn")))
+    first = row(*head, "Abst.", *abstained, "0", str(printed["accuracy"]), None, None)
+    return [first, row("", "", "", "No Abst.", *other, "0", "", "", "")]
 
 
 def table_21(runs: Sequence[RunMeasures]) -> list[Sheet]:
@@ -106,10 +94,8 @@ def table_21(runs: Sequence[RunMeasures]) -> list[Sheet]:
         for turn, (gold, predicted) in run.answers(Reading.ORIGINAL).items():
             if predicted is not None and predicted is not gold:
                 errors[_kind(run.reports[turn], missed=gold)] += 1
-        rows = [
-            row(kind, str(errors[kind]), OF_PAPER.get(kind), printed.get(OF_PAPER.get(kind, "")))
-            for kind in (NO_CLAIM, SCOPE, OTHER, PARTIAL, WHOLE)
-        ]
+        kinds = ((kind, OF_PAPER.get(kind, "")) for kind in (NO_CLAIM, SCOPE, OTHER, PARTIAL, WHOLE))
+        rows = [row(kind, str(errors[kind]), paper or None, printed.get(paper)) for kind, paper in kinds]
         title = f"Table 21. Errors of abstention detection: {run.data_set}, {title_of(run.system)}, {names[run.name]}"
         name = file_name("table-21", run.data_set, run.system, names[run.name])
         tables.append(Sheet(name, title, heads, tuple(rows), (NOTE,)))
@@ -173,16 +159,10 @@ def _printed_claims() -> list[Row]:
     printed = table("table03")
     counts = (f"{printed['turns']}", f"{table('table01')['total']}")
     majority = [printed["majority"][measure] for measure in ("turn", "claim", "macro_f1")]
-    return [
-        row(
-            "VISTA, human evaluation",
-            PAPER + model,
-            "" if model == "majority" else "VISTA",
-            *counts,
-            *map(str, figures),
-        )
-        for model, figures in {"majority": majority, **printed["models"]}.items()
-    ]
+    shown = {"majority": majority, **printed["models"]}.items()
+    of = {"majority": ""}
+    named = ((PAPER + model, of.get(model, "VISTA"), *counts, *map(str, figures)) for model, figures in shown)
+    return [row("VISTA, human evaluation", *cells) for cells in named]
 
 
 def tables_12_to_19(runs: Sequence[RunMeasures], numbers: Collection[int] = ()) -> list[Sheet]:
@@ -211,10 +191,8 @@ def table_2(runs: Sequence[RunMeasures]) -> list[Sheet]:
     places = _places(fitting)
     names = names_of(fitting)
     rows = [_measured_row(label, places, fitting, names) for label in dict.fromkeys(names.values())]
-    columns = (
-        *headings(["model"]),
-        *(Heading(title_of(system), f"{name} (n = {n})") for (name, system), n in places.items()),
-    )
+    heads = (Heading(title_of(system), f"{name} (n = {n})") for (name, system), n in places.items())
+    columns = (*headings(["model"]), *heads)
     notes = (
         "Superscripts are computed: f better than FActScore, l than LLM-as-Judge, † than both, by McNemar's test on the same "
         "turns with p < .05.",
@@ -268,10 +246,8 @@ def _printed_turns(places: Mapping[Place, str]) -> list[Row]:
     if not any(paper_set(name) for name, _ in places):
         return []
     cells = {(data_set, model, system): Cell(str(value), mark) for data_set, model, system, value, mark in accuracies()}
-    return [
-        row(PAPER + model, *(cells.get((paper_set(name) or "", model, system)) for name, system in places))
-        for model in MODELS
-    ]
+    own = [(paper_set(name) or "", system) for name, system in places]
+    return [row(PAPER + model, *(cells.get((name, model, system)) for name, system in own)) for model in MODELS]
 
 
 def _sizes(runs: Sequence[RunMeasures]) -> list[str]:
@@ -299,10 +275,9 @@ def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
     def turns(group: Sequence[RunMeasures]) -> str:
         return f"{max(len(run.answers(Reading.ORIGINAL)) for run in group):,}"
 
-    rows = [
-        row(names[system], *(_ablation(system, group, turns(group)) for group in chosen.values()), str(printed))
-        for system, printed in settings.items()
-    ]
+    sizes = [(group, turns(group)) for group in chosen.values()]
+    cells = {system: [_ablation(system, *own) for own in sizes] for system in settings}
+    rows = [row(names[system], *cells[system], str(printed)) for system, printed in settings.items()]
     fitting = [run for group in chosen.values() for run in group]
     columns = [Heading(judge, f"{name} (n = {turns(group)})") for (name, judge), group in chosen.items()]
     paper = Heading(table("table04")["model"], f"paper: FaithDial (n = {table('table04')['turns']:,})")
@@ -343,11 +318,8 @@ def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
     rows = [_contradictions(run, names[run.name]) for run in ordered]
     printed = table("table05")
     n = str(printed["contradictory"] + printed["other"])
-    paper = [
-        row(PAPER + model, title_of(system), "RGM", n, *map(str, values))
-        for model, by_system in printed["models"].items()
-        for system, values in by_system.items()
-    ]
+    printed_rows = ((model, *one) for model, own in printed["models"].items() for one in own.items())
+    paper = [row(PAPER + model, title_of(name), "RGM", n, *map(str, values)) for model, name, values in printed_rows]
     columns = headings(("model", "method", "data set"), "n", "Acc.", "Prec", "Rec", "F1")
     title = "Table 5. Contradiction detection: some claim of the turn is CONTRADICTED"
     return [Sheet("table-5", title, columns, tuple(rows), tuple(notes_of(fitting))).below(paper)]
@@ -405,10 +377,8 @@ def _pairs(runs: Sequence[RunMeasures]) -> Iterator[tuple[RunMeasures, RunMeasur
 def _significance_rows(pairs: Sequence[tuple[RunMeasures, RunMeasures]], names: Mapping[str, str]) -> list[Row]:
     tests = [discordant(first, second, first.reading) for first, second in pairs]
     corrected = iter(holm([test.p for test in tests if test.n]))
-    return [
-        _significance_row(pair, test, next(corrected) if test.n else None, names)
-        for pair, test in zip(pairs, tests, strict=True)
-    ]
+    both = zip(pairs, tests, strict=True)
+    return [_significance_row(pair, test, next(corrected) if test.n else None, names) for pair, test in both]
 
 
 def _significance_row(
@@ -417,11 +387,8 @@ def _significance_row(
     left, right = (names[run.name] for run in pair)
     systems = " – ".join(title_of(run.system) for run in pair)
     model = left if left == right else f"{left} / {right}"
-    p = (
-        [NOTHING, NOTHING] * 2
-        if corrected is None
-        else [text for p in (test.p, corrected) for text in (f"{p:.6f}", stars(p))]
-    )
+    known = [] if corrected is None else [test.p, corrected]
+    p = [text for one in known for text in (f"{one:.6f}", stars(one))] or [NOTHING] * 4
     return row(model, systems, f"{test.n:,}", percent(test.difference), *p, f"{test.first}", f"{test.second}")
 
 
@@ -443,10 +410,7 @@ NUMBERS = (2, 3, 4, 5, *range(8, 22))
 def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables by number, and messages about requested ones that no run fills.
 
-    `asked` are numbers of tables; all when None.
-
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    `asked` are numbers of tables; all when None. Raises InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
     tables, empty = [overview(runs), *(claim_scores(runs) if asked is None else [])], []

@@ -15,18 +15,9 @@ from typing import Any, Self
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
+from vista_lab.logs import payloads
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
-from vista_lab.logs.payloads import (
-    ROLES,
-    Message,
-    decode_json,
-    evidence,
-    input_messages,
-    message_text,
-    output_messages,
-    part_text,
-)
 from vista_lab.logs.readers.sharegpt import SPEAKERS
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
@@ -53,7 +44,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 TEXTS = (*USUAL["content"], "value")
 """Names of a message's text."""
 
-PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
+PEOPLE = {**{name: Role(role) for name, role in payloads.ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
 NEEDED = ("messages", "role", "content", "question", "answer")
@@ -81,10 +72,9 @@ class Columns:
         for part in told.split(","):
             key, sign, column = (piece.strip() for piece in part.partition("="))
             if not sign or not column or key not in USUAL or key in names:
-                raise ConfigError(
-                    f"--columns has {part.strip()!r}; give what=column pairs, each once, of {', '.join(USUAL)}: for example "
-                    "conversation=thread,role=speaker,content=text"
-                )
+                pairs = f"what=column pairs, each once, of {', '.join(USUAL)}"
+                example = "conversation=thread,role=speaker,content=text"
+                raise ConfigError(f"--columns has {part.strip()!r}; give {pairs}: for example {example}")
             names[key] = column
         column, _, told = names.get("label", "").rpartition(":")
         if column and told in YES:
@@ -142,7 +132,7 @@ def _usual(known: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Row:
-    messages: list[Message]
+    messages: list[payloads.Message]
     time: datetime | None
     label: TurnGold | None
     value: LogValue
@@ -209,17 +199,15 @@ def read(
             yield _conversation(name, rows, source)
         elif rows:
             # Without the unreadable turn or document, answers would be checked against too little.
-            yield BrokenEntry(
-                f"{source} conversation {name}",
-                f"is not judged, as its {spoiled[name]} cannot be read; mend that first",
-            )
+            why = f"is not judged, as its {spoiled[name]} cannot be read; mend that first"
+            yield BrokenEntry(f"{source} conversation {name}", why)
 
 
 def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     names = columns.names
     omissions: list[Omission] = []
     cells = columns.cells(content, omissions)
-    messages: list[Message]
+    messages: list[payloads.Message]
     if "messages" in names:
         messages = _messages(cells["messages"], names["messages"])
     elif "role" in names and "content" in names:
@@ -230,43 +218,43 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
         messages = said if any(message["role"] == "user" for message in said) else [*asked, *said]
         if not any(map(_answers, messages)):
             raise InputError(f"has no text in its column {names['answer']!r}, the answer")
-    documents = evidence(cells.get("documents"), names.get("documents", ""))
+    documents = payloads.evidence(cells.get("documents"), names.get("documents", ""))
     answers = [message for message in messages if _answers(message)]
     for message in answers if "messages" in names else messages[-1:]:
         message.update({"documents": documents} if documents else {})
     labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
-    gold = labels.gold(decode_json(cells.get("label"))) if answers else None
+    gold = labels.gold(payloads.decode_json(cells.get("label"))) if answers else None
     return _Row(messages, moment(cells.get("time")), gold, value, omissions)
 
 
-def _talk(cell: object) -> list[Message]:
+def _talk(cell: object) -> list[payloads.Message]:
     """The messages that a traced call answered with, from a cell that holds such a talk, as JSON or not; else empty."""
-    talk = decode_json(cell)
+    talk = payloads.decode_json(cell)
     items = talk.get("messages") if isinstance(talk, Mapping) else talk
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return []
-    return output_messages(talk) if items and all({"role", "type"} & item.keys() for item in items) else []
+    return payloads.output_messages(talk) if items and all({"role", "type"} & item.keys() for item in items) else []
 
 
-def _messages(cell: object, name: str) -> list[Message]:
+def _messages(cell: object, name: str) -> list[payloads.Message]:
     """The messages of a conversation in one cell, by the usual names of their roles and texts."""
-    items = decode_json(cell)
+    items = payloads.decode_json(cell)
     if not isinstance(items, list) or not items:
         raise InputError(f"has {str(cell)[:60]!r} in {name!r}; expected a list of messages")
     return [message for item in items for message in _message(item, name)]
 
 
-def _message(item: object, name: str) -> list[Message]:
+def _message(item: object, name: str) -> list[payloads.Message]:
     if not isinstance(item, Mapping):
         raise InputError(f"has {str(item)[:60]!r} in {name!r}; expected messages with a role and a text")
-    if found := input_messages(item) if "role" in item or "type" in item else []:
+    if found := payloads.input_messages(item) if "role" in item or "type" in item else []:
         return found
     role = next((item[key] for key in USUAL["role"] if key in item), None)
     return [{"role": _role(role), "content": _text(next((item[key] for key in TEXTS if key in item), None))}]
 
 
-def _answers(message: Message) -> bool:
-    said = message_text(message).strip() or message.get("refusal")
+def _answers(message: payloads.Message) -> bool:
+    said = payloads.message_text(message).strip() or message.get("refusal")
     return message["role"] == "assistant" and bool(said)
 
 
@@ -280,7 +268,7 @@ def _role(cell: object) -> str:
 
 def _text(cell: object) -> str:
     if isinstance(cell, Mapping | list):
-        parts = [part_text(part) for part in (cell if isinstance(cell, list) else [cell])]
+        parts = [payloads.part_text(part) for part in (cell if isinstance(cell, list) else [cell])]
         texts = [text for text in parts if text is not None]
         if texts and len(texts) == len(parts):
             return "\n".join(texts)
@@ -288,7 +276,7 @@ def _text(cell: object) -> str:
             f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, by a path if "
             "it is inside (answer=traj[-1].content), or the log's format with --format"
         )
-    text = decode_json(cell)  # a text that was stored as JSON
+    text = payloads.decode_json(cell)  # a text that was stored as JSON
     return "" if cell is None else text if isinstance(text, str) else str(cell)
 
 

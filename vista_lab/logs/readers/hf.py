@@ -54,10 +54,8 @@ def _preferred(asked: Sequence[Message], chosen: object) -> list[Message]:
     """The chosen conversation, or the question with the chosen answer in the place of any other."""
     given = decode_json(chosen)
     parts = given if isinstance(given, list) else [given]
-    answer = [
-        _message(i, {"role": "assistant", "content": one} if isinstance(one, str) else one)
-        for i, one in enumerate(parts)
-    ]
+    said = [{"role": "assistant", "content": one} if isinstance(one, str) else one for one in parts]
+    answer = [_message(i, one) for i, one in enumerate(said)]
     if any(message["role"] == "user" for message in answer):
         return answer
     end = next((place for place in range(len(asked), 0, -1) if asked[place - 1]["role"] != "assistant"), 0)

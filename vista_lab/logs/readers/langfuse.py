@@ -94,9 +94,7 @@ def _trace_spans(content: Mapping[str, Any], value: LogValue, source: str, threa
         raise InputError(f"is a trace without an id; it has the keys {', '.join(map(str, trace))[:80]}")
     session = _text(trace, "sessionId", "session_id") or thread
     inner = decode_json(content.get("observations", trace.get("observations")))
-    observations = (
-        [observation for observation in inner if isinstance(observation, Mapping)] if isinstance(inner, list) else []
-    )
+    observations = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
     root = _span(trace, value, source, session, trace=identity)
     whole = bool(root.inputs or root.outputs) or not observations
     ids = len(inner) - len(observations) if isinstance(inner, list) else 0

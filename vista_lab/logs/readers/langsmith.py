@@ -33,7 +33,6 @@ def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Logge
 
 
 def _runs(content: object) -> Iterator[object]:
-    """A run and its child runs, or the runs of a page."""
     if isinstance(content, Mapping) and "run_type" not in content and isinstance(content.get("runs"), list):
         for run in content["runs"]:
             yield from _runs(run)

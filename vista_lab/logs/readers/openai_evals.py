@@ -39,12 +39,10 @@ def parse(value: LogValue) -> LoggedConversation:
 
 
 def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
-    question = input_messages(sample.get("input")) or input_messages(
-        {key: value for key, value in item.items() if key not in DOCUMENTS}
-    )
-    answer = output_messages(sample.get("output") or sample.get("output_text")) or output_messages(
-        item.get("output", item.get("answer"))
-    )
+    rest = {key: value for key, value in item.items() if key not in DOCUMENTS}
+    question = input_messages(sample.get("input")) or input_messages(rest)
+    said = sample.get("output") or sample.get("output_text")
+    answer = output_messages(said) or output_messages(item.get("output", item.get("answer")))
     if not answer:
         raise InputError(f"has no answer: its sample has the keys {', '.join(map(str, sample)) or 'none'}")
     return [*question, *answer]

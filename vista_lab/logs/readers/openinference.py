@@ -68,9 +68,8 @@ def _span(row: object, value: LogValue, source: str) -> Span:
     outputs = _chat(tree, "output") or output_messages(output)
     documents = _documents(tree, kind)
     name = _first(tree, "attributes.openinference.span.kind", "span_kind") or "unknown"
-    told = missing(
-        f"a span of kind {name}", f"span {identity}", kind, inputs or given, outputs or documents or output, documents
-    )
+    made = outputs or documents or output
+    told = missing(f"a span of kind {name}", f"span {identity}", kind, inputs or given, made, documents)
     parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
     return Span(
         id=str(identity),
@@ -99,9 +98,8 @@ def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
             place[part] = place = inner if isinstance(inner, dict) else {}
         converted = _unflatten_value(value)
         existing = place.get(last)
-        place[last] = (
-            {**existing, **converted} if isinstance(existing, dict) and isinstance(converted, dict) else converted
-        )
+        before = existing if isinstance(existing, dict) else {}
+        place[last] = {**before, **converted} if isinstance(converted, dict) else converted
     return {key: _number_keys(value) for key, value in tree.items()}
 
 
@@ -123,11 +121,8 @@ def _number_keys(value: Any) -> Any:
 def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
     attributes = decode_json(row.get("attributes"))
     if isinstance(attributes, list):  # OTLP: [{"key": …, "value": {"stringValue": …}}]
-        return {
-            str(attribute["key"]): _plain(attribute.get("value"))
-            for attribute in attributes
-            if isinstance(attribute, Mapping) and "key" in attribute
-        }
+        known = (one for one in attributes if isinstance(one, Mapping) and "key" in one)
+        return {str(one["key"]): _plain(one.get("value")) for one in known}
     return attributes if isinstance(attributes, Mapping) else {}
 
 
@@ -151,10 +146,9 @@ def _decode(what: str, value: object) -> object:
     """Decodes JSON. Lists as pandas writes them into CSV are refused, as evidence would be missing."""
     decoded = decode_json(value)
     if isinstance(decoded, str):
-        raise InputError(
-            f"has {what} as a text that is not JSON, {decoded[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
-            "(to_parquet) or JSON lines (to_json) instead"
-        )
+        how = "export it as Parquet (to_parquet) or JSON lines (to_json) instead"
+        why = f"a text that is not JSON, {decoded[:60]!r}, as pandas writes lists into CSV"
+        raise InputError(f"has {what} as {why}; {how}")
     return decoded
 
 
@@ -177,9 +171,8 @@ def _message(fields: Mapping[str, Any]) -> Message:
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
         return tool_documents(_first(tree, "attributes.output.value"))
-    documents = _decode(
-        "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
-    )
+    found = _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
+    documents = _decode("documents", found)
     if documents is None and kind is Kind.RETRIEVER:
         return documents_in(_first(tree, "attributes.output.value"))
     items = [entry.get("document", entry) for entry in map(_tree, documents)] if isinstance(documents, list) else []
@@ -190,12 +183,9 @@ def _document(fields: Mapping[str, Any]) -> object:
     metadata = decode_json(fields.get("metadata"))
     known = metadata if isinstance(metadata, Mapping) else {}
     title = fields.get("name") or known.get("title") or known.get("source")
-    return {
-        "text": str(fields["content"]),
-        "id": fields.get("id"),
-        "title": None if title is None else str(title),
-        "url": fields.get("url") if isinstance(fields.get("url"), str) else None,
-    }
+    url = fields.get("url") if isinstance(fields.get("url"), str) else None
+    name = None if title is None else str(title)
+    return {"text": str(fields["content"]), "id": fields.get("id"), "title": name, "url": url}
 
 
 def _first(tree: Mapping[str, Any], *paths: str) -> Any:

@@ -67,12 +67,9 @@ def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     if role not in tuple(Role):
         raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
     claims = turn.get("human_claims", turn.get("claims"))
-    return Turn(
-        role=Role(role),
-        text=turn["utterance"],
-        documents=_documents(index, turn.get("retrieved_document")),
-        claims=None if claims is None else _claims(index, claims, labels),
-    )
+    documents = _documents(index, turn.get("retrieved_document"))
+    own = None if claims is None else _claims(index, claims, labels)
+    return Turn(role=Role(role), text=turn["utterance"], documents=documents, claims=own)
 
 
 def _documents(index: int, raw: object) -> tuple[Document, ...]:
@@ -111,8 +108,6 @@ def _label(claim_id: str, judgement: Any) -> Label:
 
 
 def _identity(value: LogValue, turns: list[Any]) -> str:
-    """The conversation's id, which only annotated turns have."""
-
     def first(key: str) -> Any:
         return next((turn[key] for turn in turns if turn.get(key) is not None), None)
 

@@ -12,12 +12,6 @@ from vista_lab.oasis.commands import generate, people, submit, training
 
 oasis_app = command_group("oasis", "Make tests and training data from your own documents (LLM-OASIS).")
 
-oasis_app.command("generate")(generate.generate)
-oasis_app.command("join")(generate.join)
-oasis_app.command("stats")(generate.stats)
-oasis_app.command("export")(generate.export)
-oasis_app.command("sheets")(people.sheets)
-oasis_app.command("agree")(people.agree)
-oasis_app.command("train")(training.train)
-oasis_app.command("score")(training.score)
-oasis_app.command("submit")(submit.submit)
+_MADE, _CHECKED = (generate.generate, generate.join, generate.stats, generate.export), (people.sheets, people.agree)
+for command in (*_MADE, *_CHECKED, training.train, training.score, submit.submit):
+    oasis_app.command()(command)

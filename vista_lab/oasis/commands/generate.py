@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vista_lab.oasis.generate import Outcome
     from vista_lab.oasis.judged import VerifierGates
     from vista_lab.oasis.passages import Corpus
+    from vista_lab.oasis.shortcuts import Result
     from vista_lab.oasis.statistics import SetFigures
 
 CallsName = Literal["unified", "stepwise"]
@@ -155,14 +156,16 @@ def _run(
 ) -> tuple[Outcome, list[int]]:
     """Generates; progress and the estimate go to stderr, the outcome to stdout. Also returns the received signals."""
     from vista_lab.cli.long_runs import run_stoppable, tell_estimate
-    from vista_lab.oasis.card import write_card
+    from vista_lab.files import count_lines
     from vista_lab.oasis.chat import ModelGenerator
-    from vista_lab.oasis.generate import HowGenerated, Making, count_records
+    from vista_lab.oasis.generate import HowGenerated, Making
     from vista_lab.oasis.generate import generate as run
+    from vista_lab.oasis.statistics import write_card
+    from vista_lab.runs.made import RECORDS
 
     prompts = maker.prompts if isinstance(maker, ModelGenerator) else {}
     how = HowGenerated(maker.name, "none" if gates is None else gates.name, maker.options, prompts)
-    left = corpus.passages - count_records(out)
+    left = corpus.passages - count_lines(out / RECORDS)
     if isinstance(maker, ModelGenerator) and left > 0:
         estimated = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
         tell_estimate(f"{left:,} passages", estimated, max_cost)
@@ -189,8 +192,7 @@ def _summary(outcome: Outcome, out: Path) -> str:
 
 
 def join(
-    sets: SetsArgument,
-    out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the joined set.")],
+    sets: SetsArgument, out: Annotated[Path, typer.Option(metavar="SET", help="Folder of the joined set.")]
 ) -> None:
     """Join the sets of all shards into one.
 
@@ -200,8 +202,8 @@ def join(
     Example: `vista-guard oasis join part-1 part-2 --out ours`
     """
     with exit_codes():
-        from vista_lab.oasis.card import write_card
         from vista_lab.oasis.generate import join as run
+        from vista_lab.oasis.statistics import write_card
 
         count = run(sets, out)
         write_card(out)
@@ -273,23 +275,16 @@ def _count_table(title: str, counts: Mapping[str, int]) -> object:
     return table
 
 
-def _shortcut_table(title: str, results: Sequence[object]) -> object:
+def _shortcut_table(title: str, results: Sequence[Result]) -> object:
     from rich.table import Table
 
-    from vista_lab.oasis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, Result
+    from vista_lab.oasis.shortcuts import CLAIM_LIMIT, SETS_LIMIT
 
-    table = Table(
-        "premise", "pairs", f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})", "", title=title
-    )
-    for result in results:
-        assert isinstance(result, Result)
-        table.add_row(
-            result.kind,
-            f"{result.count:,}",
-            f"{result.claim:.3f}",
-            f"{result.sets:.3f}",
-            "SHORTCUT" if result.fails else "",
-        )
+    limits = f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})"
+    table = Table("premise", "pairs", *limits, "", title=title)
+    for one in results:
+        fails = "SHORTCUT" if one.fails else ""
+        table.add_row(one.kind, f"{one.count:,}", f"{one.claim:.3f}", f"{one.sets:.3f}", fails)
     return table
 
 

@@ -13,7 +13,7 @@ from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer r
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.annotate.commands import check_answers_kept, is_same
-from vista_lab.cli.tables import tell_written
+from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -154,9 +154,7 @@ def agree(
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder for tables, gold, tasks and discuss.tsv.  [default: SET/gold]"),
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Format of tables: md, tex, csv and html.")
-    ] = "md",
+    formats: FormatsOption = "md",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
@@ -218,10 +216,8 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
     items = [task.item for task in tasks]
     check_items(step, items, records)
     left = form_batch.items - len(items)
-    about = [
-        form_batch.about,
-        *([f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."] if left else []),
-    ]
+    note = f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."
+    about = [form_batch.about, *([note] if left else [])]
     return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
 
 
@@ -236,8 +232,8 @@ def _report(
     as_json: bool,
 ) -> None:
     from vista_lab.annotate.sheets import content
+    from vista_lab.oasis.exports import TASK_1, TASK_2
     from vista_lab.oasis.people import DISCUSS, GOLD, discussion, gold_note
-    from vista_lab.oasis.tasks import TASK_1, TASK_2
     from vista_lab.runs.made import EXPORT
     from vista_lab.tables.output import text, write, write_files
 

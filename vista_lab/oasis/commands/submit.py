@@ -37,7 +37,5 @@ def submit(
             write_whole(out, submission.text)
             typer.echo(f"wrote {visible(str(out))}")
         summary = f"{sum(submission.factual.values()):,} of {len(submission.factual):,} are called factual"
-        typer.echo(
-            summary + (f"; {submission.silent:,} made no claim, and count as such" if submission.silent else ""),
-            err=True,
-        )
+        silent = f"; {submission.silent:,} made no claim, and count as such" if submission.silent else ""
+        typer.echo(summary + silent, err=True)

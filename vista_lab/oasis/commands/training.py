@@ -46,8 +46,7 @@ def train(
         typer.Option(metavar="MODEL", help="Begin with hf:ORG/MODEL or a folder.  [default: the recipe's base]"),
     ] = None,
     replay: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines."),
+        Path | None, typer.Option(metavar="FILE", help="verifier, small: earlier training pairs to mix in, JSON lines.")
     ] = None,
     neutrals: Annotated[
         str | None,
@@ -96,12 +95,8 @@ def _show(training: Training, out: Path) -> None:
     from vista_lab.oasis.training.train import SETTINGS
 
     data = training.data
-    table = Table(
-        "held-out passages",
-        "base",
-        "trained",
-        title=f"{training.part}, {data.train:,} rows, {data.held_out:,} held out",
-    )
+    title = f"{training.part}, {data.train:,} rows, {data.held_out:,} held out"
+    table = Table("held-out passages", "base", "trained", title=title)
     for name, value in training.after.items():
         table.add_row(name, f"{training.before[name]:.3f}" if name in training.before else "–", f"{value:.3f}")
     console = Console(highlight=False)
@@ -119,8 +114,7 @@ def score(
         str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
     ] = "shipped",
     documents: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use."),
+        Path | None, typer.Option(metavar="FOLDER", help="retriever: search all windows of these documents, as in use.")
     ] = None,
     depth: Annotated[int, typer.Option(min=1, metavar="K", help="retriever: the deepest k.")] = 100,
     doubtful: DoubtfulOption = False,

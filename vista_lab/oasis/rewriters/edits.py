@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from vista_lab.oasis.rewriters.values import (
-    MONTHS,
-    NUMBER_WORDS,
-    WORD_VALUES,
-    Value,
-    magnitude,
-)
+from vista_lab.oasis.rewriters.values import MONTHS, NUMBER_WORDS, WORD_VALUES, Value, magnitude
 
 EDITABLE = frozenset({"date", "day", "time", "number", "percent", "money", "measure", "month_year", "year"})
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")

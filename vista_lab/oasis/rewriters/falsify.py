@@ -15,9 +15,8 @@ from vista_lab.oasis.rewriters.carrier import sentences
 from vista_lab.oasis.rewriters.edits import EDITABLE, another
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.polarity import DUTIES, negate, plainly
-from vista_lab.oasis.rewriters.swaps import fits, loosely_held
 from vista_lab.oasis.rewriters.text import a_or_an
-from vista_lab.oasis.rewriters.values import Value, numeric_values, occurrences
+from vista_lab.oasis.rewriters.values import NUMERIC, Value, like_numbers, magnitude, numeric_values, occurrences
 from vista_lab.oasis.rewriters.wording import in_place, opposites
 
 _NO_FACT = re.compile(
@@ -53,9 +52,8 @@ def falsify_one_fact(answer: str, passages: Sequence[str], seed: int) -> str | N
 def other_value(sentence: str, told: str, rng: Random) -> str | None:
     """Replaces a number, amount, date or time found in the passages."""
     known = (v for v in numeric_values(sentence) if v.kind in EDITABLE and occurrences(told, v.text))
-    candidates = [
-        v for v in known if not _HEDGED.search(sentence[: v.start]) and not loosely_held(sentence[: v.start], v.kind)
-    ]
+    before = [(v, sentence[: v.start]) for v in known]
+    candidates = [v for v, text in before if not _HEDGED.search(text) and not loosely_held(text, v.kind)]
     for own in rng.sample(candidates, len(candidates)):
         others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]
         new = rng.choice(others).text if others and rng.random() < 0.6 else another(own, rng)
@@ -116,3 +114,35 @@ _RANK: Mapping[Callable[[str, str, Random], str | None], float] = {
     other_value: 0.0, other_name: 0.6, opposite: 0.5, other_duty: 0.7, denial: 1.2,
 }  # fmt: skip
 """Lower ranks are tried first; ranks less than one apart may swap."""
+
+
+_DATED = {"year", "date", "day", "month_year", "month", "time", "weekday"}
+
+
+_BOUND = re.compile(
+    r"\b(?:(?:less|more|fewer|greater|longer|later|earlier|higher|lower) than|over|under|at least|at most"
+    r"|up to|above|below|nearly|almost"
+    r"|maximum of|minimum of|as (?:many|much|few) as) $",
+    re.IGNORECASE,
+)
+
+
+def loosely_held(before: str, kind: str) -> bool:
+    """True if a bound stands before a value, so that another value may be true as well: "by 2015" goes with 2014 too."""
+    dated = kind in _DATED and re.search(r"\b(?:by|until|since|before|after|till) $", before, re.IGNORECASE)
+    return bool(dated or (kind in NUMERIC and _BOUND.search(before)))
+
+
+def fits(own: Value, other: Value) -> bool:
+    """True if both are of one kind, differ in wording, and are of similar size."""
+    one, two = own.text.lower(), other.text.lower()
+    if own.kind != other.kind or own.kind in {"name:other", "name:act"} or one in two or two in one:
+        return False
+    if own.kind == "ordinal" and own.text[0].isdigit() != other.text[0].isdigit():
+        return False
+    dated = own.kind in {"date", "day", "month_year", "time"}
+    if magnitude(one) is not None and magnitude(one) == magnitude(two) and not dated:
+        return False
+    if own.kind == "measure":
+        return own.text.split()[-1].rstrip("s") == other.text.split()[-1].rstrip("s")
+    return own.kind not in {"number", "money", "percent"} or like_numbers(own.text, other.text)

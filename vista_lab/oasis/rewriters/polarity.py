@@ -34,9 +34,8 @@ def verb_at(text: str) -> int | None:
     for i, token in enumerate(words):
         finite = token.lower in BE | MODALS | _HAVE or token.tag in {"VBD", "VBZ", "VBP"}
         if i and finite and token.text.islower():
-            sure = (
-                plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not may_be_participle(words, i)
-            )
+            quoted = token.text.startswith(("'", "’"))
+            sure = plain_subject(words[:i]) and not quoted and not may_be_participle(words, i)
             return i if sure else None
         joins = token.lower in {"of", "'s", "the", "and", "(", ")", "."} or (token.tag == "IN" and i)
         if not (token.tag in _NP or finite or joins):
@@ -70,12 +69,10 @@ def plain_subject(words: tuple[Token, ...]) -> bool:
     )
 
 
-def negate(text: str, rng: Random | None = None, strict: bool = True) -> str | None:
+def negate(text: str, rng: Random | None = None) -> str | None:
     """The sentence negated; None if the negation is unsure."""
-    if strict and _BARRED.search(text):
-        return None
     words, at = tokens(text), verb_at(text)
-    if at is None:
+    if at is None or _BARRED.search(text):
         return None
     verb, after = words[at], words[at + 1 : at + 2]
     if verb.lower in {"do", "does", "did"} and after and after[0].tag.startswith("VB"):

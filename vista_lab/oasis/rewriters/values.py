@@ -92,9 +92,8 @@ def part_of_name(text: str, match: re.Match[str]) -> bool:
     before, after = text[: match.start()].split()[-1:], text[match.end() :].split()[:1]
     named = before and before[0][:1].isupper() and len(text[: match.start()].split()) > 1 and before[0].isalnum()
     first = before and before[0] in _FIRST
-    titled = (
-        after and after[0][:1].isupper() and match.group()[0].isdigit() and not _COUNTS.search(text[: match.start()])
-    )
+    counted = _COUNTS.search(text[: match.start()])
+    titled = after and after[0][:1].isupper() and match.group()[0].isdigit() and not counted
     if titled or (after and after[0].lower().startswith("century")):
         return True
     opens = match.group()[:1].isupper() and (match.start() > 0 or (bool(after) and after[0][:1].isupper()))
@@ -134,9 +133,8 @@ _NOT_FIRST = word_set(
 
 def occurrences(text: str, value: str) -> list[tuple[int, int]]:
     """Spans of ``value`` as whole words."""
-    pattern = (
-        rf"(?<![\w.,]){re.escape(value)}(?!\w|[.,]\d)" if value[:1].isdigit() else rf"(?<!\w){re.escape(value)}(?!\w)"
-    )
+    own = re.escape(value)
+    pattern = rf"(?<![\w.,]){own}(?!\w|[.,]\d)" if value[:1].isdigit() else rf"(?<!\w){own}(?!\w)"
     return [m.span() for m in re.finditer(pattern, text)]
 
 

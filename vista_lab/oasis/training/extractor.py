@@ -61,9 +61,8 @@ def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, 
         model, tokenizer = load_base_model("extractor", recipe.base, load)
 
         def tokenise(rows: Sequence[ExtractorRow]) -> Any:
-            texts = Dataset.from_dict(
-                {"text": [row.text for row in rows], "target": [target_of(row.claims) for row in rows]}
-            )
+            targets = [target_of(row.claims) for row in rows]
+            texts = Dataset.from_dict({"text": [row.text for row in rows], "target": targets})
             return texts.map(
                 lambda batch: {
                     **tokenizer(batch["text"], truncation=True, max_length=recipe.max_tokens),

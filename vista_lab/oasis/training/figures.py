@@ -49,12 +49,10 @@ def load_extractor(model: str) -> Decomposer:
 def verifier_figures(verifier: Verifier, rows: Sequence[VerifierRow]) -> dict[str, float]:
     """Balanced accuracy of the likeliest label: of the three labels, and of supported or not."""
     gold, predicted = [LABELS.index(row.label) for row in rows], predict(verifier, rows)
-    return {
-        "balanced accuracy, three labels": balanced_accuracy(gold, predicted),
-        "balanced accuracy, supported or not": balanced_accuracy(
-            [int(label > 0) for label in gold], [int(label > 0) for label in predicted]
-        ),
-    }
+    binary = ([int(label > 0) for label in labels] for labels in (gold, predicted))
+    three = balanced_accuracy(gold, predicted)
+    both = balanced_accuracy(*binary)
+    return {"balanced accuracy, three labels": three, "balanced accuracy, supported or not": both}
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ def extractor_score(extractor: Decomposer, rows: Sequence[ExtractorRow]) -> Extr
 
 
 async def _claims(extractor: Decomposer, texts: Sequence[str]) -> list[list[str] | None]:
-    """The claims of each text; None where the extractor has no whole answer."""
     answers: list[list[str] | None] = []
     for text in texts:
         try:

@@ -47,8 +47,7 @@ def read_split(
 def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting: Splitting | None = None) -> list[Any]:
     """Rows of the set's test part, unseen in training; all rows of a set without one.
 
-    Raises:
-        InputError: the folder is no set, or has no pair.
+    Raises InputError: the folder is no set, or has no pair.
     """
     records = _records(folder, doubtful)
     make = maker(part, doubtful=doubtful)
@@ -56,7 +55,6 @@ def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting
 
 
 def _records(folder: Path, doubtful: bool) -> list[Record]:
-    """All records of a set of which some are usable."""
     records = settled(list(all_records([folder])))
     if not any(is_usable(record, doubtful=doubtful) for record in records):
         raise InputError(f"{folder} has no accepted pair; vista-guard oasis stats says why")
@@ -110,6 +108,4 @@ def source_of(name: str) -> PassageWindow:
 def windows_of(documents: Path, sentences: int = 5) -> dict[PassageWindow, str]:
     """All windows of a folder's documents: a search corpus as large as in use."""
     corpus = survey(documents, Cut(sentences=sentences, per_document=0))
-    return {
-        source_of(window.id): window.text for document, _ in corpus.read() for window in windows(document, corpus.cut)
-    }
+    return {source_of(one.id): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}

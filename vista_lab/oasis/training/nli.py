@@ -12,16 +12,9 @@ import numpy as np
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier as GuardVerifier
+from vista_lab.training import trainers
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
 from vista_lab.training.rows import LABELS, Split, VerifierRow
-from vista_lab.training.trainers import (  # fmt: skip
-    arguments,
-    load_base_model,
-    remove_checkpoints,
-    run_trainer,
-    without_noise,
-    write_model,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,12 +25,8 @@ KEPT = "eval_balanced_accuracy"
 
 def as_pair(row: VerifierRow) -> dict[str, object]:
     """A row as `vista_lab.training.train` reads pairs."""
-    return {
-        "premise": row.passage,
-        "hypothesis": row.claim,
-        "allowed": [LABELS.index(row.label)],
-        "twin": f"oasis-{row.twin}" if row.twin else "",
-    }
+    label, twin = [LABELS.index(row.label)], f"oasis-{row.twin}" if row.twin else ""
+    return {"premise": row.passage, "hypothesis": row.claim, "allowed": label, "twin": twin}
 
 
 def balanced_accuracy(gold: Sequence[int], predicted: Sequence[int]) -> float:
@@ -56,11 +45,7 @@ def predict(verifier: GuardVerifier, rows: Sequence[VerifierRow], block: int = 6
 
 
 def train_shipped(
-    split: Split[VerifierRow],
-    recipe: ShippedRecipe,
-    out: Path,
-    log: Callable[[str], None],
-    replay: Path | None = None,
+    split: Split[VerifierRow], recipe: ShippedRecipe, out: Path, log: Callable[[str], None], replay: Path | None = None
 ) -> None:
     """Trains the shipped verifier on a CPU, and writes the folder that `verifier=` loads.
 
@@ -87,14 +72,13 @@ def train_shipped(
     learner = VerifierLearner(model, examples, tokens=recipe.tokens, ranking=recipe.ranking, margin=2.0)
     train_kept(learner, recipe, out, log)
     write_verifier_folder(model, out, recipe.max_tokens)
-    remove_checkpoints(out)
+    trainers.remove_checkpoints(out)
 
 
 def replayed(file: Path, most: int, seed: int) -> list[Mapping[str, Any]]:
     """At most `most` pairs of earlier training, drawn from a file with twins together.
 
-    Raises:
-        InputError: the file cannot be read, or a line of it is no pair.
+    Raises InputError: the file cannot be read, or a line of it is no pair.
     """
     twins: dict[str, list[Mapping[str, Any]]] = {}
     for number, pair in enumerate(_pairs(file)):
@@ -126,7 +110,6 @@ def _pairs(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _parse_pair(line: str) -> Mapping[str, Any] | None:
-    """Parses a pair; None if the line is none."""
     try:
         pair = json.loads(line)
     except ValueError:
@@ -154,8 +137,8 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
         )
         return model, AutoTokenizer.from_pretrained(name)
 
-    with without_noise():
-        model, tokenizer = load_base_model("verifier", recipe.base, load)
+    with trainers.without_noise():
+        model, tokenizer = trainers.load_base_model("verifier", recipe.base, load)
 
         def tokenise(rows: Sequence[VerifierRow]) -> Any:
             texts = {"passage": [row.passage for row in rows], "claim": [row.claim for row in rows]}
@@ -171,15 +154,15 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
 
         trainer = Trainer(
             model=model,
-            args=TrainingArguments(**arguments(recipe, out, KEPT, len(split.train))),
+            args=TrainingArguments(**trainers.arguments(recipe, out, KEPT, len(split.train))),
             train_dataset=tokenise(split.train),
             eval_dataset=tokenise(split.held_out),
             data_collator=DataCollatorWithPadding(tokenizer),
             processing_class=tokenizer,
             compute_metrics=_measure,
         )
-        run_trainer(trainer, out, log)
-        write_model(out, model, tokenizer)
+        trainers.run_trainer(trainer, out, log)
+        trainers.write_model(out, model, tokenizer)
 
 
 def _measure(prediction: Any) -> dict[str, float]:

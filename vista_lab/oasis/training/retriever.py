@@ -160,7 +160,6 @@ def _sampler(rows: Sequence[RetrieverRow], size: int, seed: int) -> Any:
 
 
 def _evaluator(rows: Sequence[RetrieverRow], prompts: dict[str, str], batch: int) -> Any:
-    """Ranks all held-out passages for each held-out claim."""
     from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
     passages = {f"p{number}": text for number, text in enumerate(dict.fromkeys(row.passage for row in rows))}

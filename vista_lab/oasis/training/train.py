@@ -18,17 +18,10 @@ import vista_guard
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.line_file import write_whole
+from vista_lab.files import reading
 from vista_lab.oasis.training import figures
 from vista_lab.training.recipes import SHIPPED, Recipe, ShippedRecipe
-from vista_lab.training.record import (
-    CARD,
-    TRAINING,
-    Training,
-    TrainingData,
-    claim_out,
-    figures_table,
-    recipe_lines,
-)
+from vista_lab.training.record import CARD, TRAINING, Training, TrainingData, claim_out, figures_table, recipe_lines
 from vista_lab.training.rows import (  # fmt: skip
     ExtractorRow,
     Part,
@@ -78,11 +71,7 @@ class Job:
 
 
 def require_libraries() -> None:
-    """Checks that all training libraries are installed.
-
-    Raises:
-        ConfigError: it is not; names the extra.
-    """
+    """Checks that all training libraries are installed. Raises ConfigError: it is not; names the extra."""
     require("training a model of your own", *LIBRARIES, extra="train")
 
 
@@ -109,10 +98,8 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
 def _check(job: Job) -> None:
     """Refuses recipes that do not fit the job, and rows that no model would learn from."""
     if isinstance(job.recipe, ShippedRecipe) and job.recipe.base != SHIPPED:
-        raise ConfigError(
-            f"recipe {job.recipe.name} trains the shipped model, and base is {job.recipe.base!r}; use --recipe paper for "
-            "other weights"
-        )
+        base = f"recipe {job.recipe.name} trains the shipped model, and base is {job.recipe.base!r}"
+        raise ConfigError(f"{base}; use --recipe paper for other weights")
     if job.replay is not None and not (job.part == "verifier" and isinstance(job.recipe, ShippedRecipe)):
         raise ConfigError("--replay is for verifier with recipe small: only the shipped verifier has earlier pairs")
     if job.part == "verifier":
@@ -120,10 +107,8 @@ def _check(job: Job) -> None:
     if job.part == "retriever":
         rows = cast("Split[RetrieverRow]", job.split).train
         if not any(disjoint_batches(rows, job.recipe.batch, random.Random(0))):
-            raise InputError(
-                "all rows come from one passage, or from passages that overlap: a claim has no other passage to be told from. "
-                "Generate from more documents"
-            )
+            why = "all rows come from one passage, or from passages that overlap"
+            raise InputError(f"{why}: a claim has no other passage to be told from. Generate from more documents")
 
 
 def _run(job: Job, log: Callable[[str], None]) -> None:
@@ -141,11 +126,8 @@ def _run(job: Job, log: Callable[[str], None]) -> None:
 
 
 def _file_hash(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return file_digest(stream, "sha256").hexdigest()
-    except OSError as exc:
-        raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
+    with reading(file), file.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
 
 
 def card(made: Training) -> str:
