@@ -116,7 +116,7 @@ def test_each_module_says_on_its_first_line_what_it_is() -> None:
     assert [str(module.relative_to(ROOT)) for module in silent] == []
 
 
-def test_the_picture_is_what_the_demo_shows() -> None:
+def test_the_picture_is_what_the_demo_shows(careful_judge: None) -> None:
     assert shown((ROOT / PICTURE).read_text("utf-8")) == shown(picture()), "run: make picture"
 
 

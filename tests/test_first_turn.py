@@ -52,8 +52,9 @@ def test_the_loop_loads_nothing(name: str) -> None:
 def test_two_first_turns_at_once_load_each_model_once() -> None:
     assert Counter(name for name, _ in first_turn("two_at_once")["models"]) == {
         "verifier": 1,
+        "reader": 1,
         "embedder": 1,
-        "tokenizer": 1,
+        "tokenizer": 2,
     }
 
 

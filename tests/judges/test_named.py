@@ -74,7 +74,7 @@ def test_a_cascade_asks_the_model_about_what_is_in_doubt_only() -> None:
         model = f"openai:m@{server.base_url}"
         assert FACT not in server.requests[0].user.split("<claims>")[1]
     assert labels(report) == [Label.VERIFIED, Label.LACKING_EVIDENCE]
-    assert [finding.judged_by for finding in report.findings] == ["embedded", model]
+    assert [finding.judged_by for finding in report.findings] == ["embedded-quick", model]
     assert (server.calls, report.usage.calls) == (1, 1)
 
 
@@ -147,7 +147,9 @@ def test_a_cascade_keeps_what_its_first_judge_is_sure_of_however_the_second_fail
         )
         assert server.calls >= 1
     labelled = [FACT] if kept == "unchecked" else [FACT, WRONG]
-    assert [(one.claim.text, one.judged_by) for one in report.findings] == [(text, "embedded") for text in labelled]
+    assert [(one.claim.text, one.judged_by) for one in report.findings] == [
+        (text, "embedded-quick") for text in labelled
+    ]
     assert [one.claim.text for one in report.unchecked] == [text for text in (FACT, WRONG) if text not in labelled]
     assert report.warnings != ()
 

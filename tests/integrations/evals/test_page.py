@@ -48,7 +48,7 @@ def without_figures(text: str) -> str:
 
 
 def test_the_example_of_pytest_fails_as_the_page_says(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, careful_judge: None
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert_runs("What is the same everywhere")  # what a session inside loads first would be unloaded with it

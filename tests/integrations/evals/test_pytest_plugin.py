@@ -141,7 +141,7 @@ def test_judge_and_policy_come_from_settings_and_the_command_line(
 
         def test_it(vista_guard_grader):
             assert vista_guard_grader.guard.parts.policy.name == os.environ["EXPECTED"]
-            assert vista_guard_grader.guard.parts.judge.info.name == "embedded"
+            assert vista_guard_grader.guard.parts.judge.info.name == "embedded-quick"
         """
     )
     for expected, arguments in (("monitor", ()), ("strict", ("--vista-guard-policy=strict",))):

@@ -107,7 +107,7 @@ async def test_nothing_said_nothing_claimed(tmp_path: Path) -> None:
 def test_names_of_decomposers(tmp_path: Path) -> None:
     embedder = OnnxEmbedder()
     assert build_decomposer(None, embedder) is None
-    assert build_decomposer("shipped", embedder).info.name == "embedded"  # type: ignore[union-attr]
+    assert build_decomposer("shipped", embedder).info.name == "embedded-quick"  # type: ignore[union-attr]
     asked = build_decomposer("openai:small@http://localhost:1/v1", embedder, model=ModelOptions())
     assert isinstance(asked, ModelJudge)
     with raises(ConfigError, "decomposer", "nope"):

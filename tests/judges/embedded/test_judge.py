@@ -75,7 +75,7 @@ async def label_of(judge: EmbeddedJudge, text: str, evidence: EvidenceSet) -> La
 
 def test_is_a_judge(judge: EmbeddedJudge) -> None:
     front: Judge = judge
-    assert front.info == JudgeInfo(name="embedded", version=Calibration.load().version)
+    assert front.info == JudgeInfo(name="embedded-quick", version=Calibration.load().version)
 
 
 async def test_support_is_quoted_with_its_place(judge: EmbeddedJudge) -> None:

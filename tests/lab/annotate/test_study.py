@@ -97,7 +97,7 @@ def test_the_study_in_six_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert re.findall(r"^### (\w+ \d)", tables, re.MULTILINE) == ["Table 1", "Table 6", "Table 7", "Figure 2"]
     assert tables.count("Enriched: 1 with ABSTENTION and 1 with CONTRADICTED") == 4
     # Both runs, over the turns that have both golds.
-    assert re.findall(r"^\| (\w+) \| VISTA \| embedded \| (\w+) \| 6 \| 100\.0 \|", tables, re.MULTILINE) == [
+    assert re.findall(r"^\| (\w+) \| VISTA \| embedded-quick \| (\w+) \| 6 \| 100\.0 \|", tables, re.MULTILINE) == [
         ("museum", "judge"),
         ("given", "given"),
     ]

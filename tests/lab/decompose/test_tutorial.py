@@ -27,7 +27,9 @@ def run(command: str) -> str:
     return result.stdout
 
 
-def test_from_a_log_to_a_table_in_six_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_log_to_a_table_in_six_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, careful_judge: None
+) -> None:
     for name in ("museum.json", "completions.jsonl"):
         shutil.copy(ROOT / "examples" / "study" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
