@@ -67,7 +67,7 @@ def lines(path: Path) -> list[str]:
     )
 
 
-def test_a_kill_in_each_stage_costs_one_call_at_most(tmp_path: Path) -> None:
+def test_a_kill_in_each_stage_costs_one_call_at_most(tmp_path: Path, careful_judge: None) -> None:
     path = questions(tmp_path)
     with ScriptedChatServer(script, latency=0.05) as server:
         models = ["--model", f"openai:one@{server.base_url}", "--model", f"openai:two@{server.base_url}"]
