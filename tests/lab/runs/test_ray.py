@@ -153,7 +153,7 @@ async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
         await RaySystem.start(light, workers=9)
 
 
-@pytest.mark.usefixtures("cluster")
+@pytest.mark.usefixtures("cluster", "careful_judge")
 async def test_workers_ask_a_decomposer_as_this_process_does(tmp_path: Path) -> None:
     """Usage, claims and what is unchecked come back with the reports."""
     answer = "<think>Refused.</think><output>Cannot be decontextualized</output>"
