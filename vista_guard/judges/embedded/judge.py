@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
@@ -71,9 +70,6 @@ from vista_guard.types import (
     Unchecked,
     UncheckedClaim,
 )
-
-if TYPE_CHECKING:
-    pass
 
 SUBJECTIVE_SUPPORT = 0.7
 """Minimum support for a claim about its speaker's own mind or life; documents never support or refute one."""
