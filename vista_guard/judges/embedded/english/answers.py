@@ -32,6 +32,7 @@ from vista_guard.judges.embedded.english.questions import (
     Asked,
     Choice,
     asked_in,
+    is_adjective,
     negation,
     shape,
 )
@@ -676,6 +677,8 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         phrase = phrase[copula.end() :]
     if not _is_phrase(phrase) or SMALL_TALK.fullmatch(f"{phrase}.") or _NOT_KNOWN.match(phrase) or judges(phrase):
         return None
+    if phrase[-1] == ":":
+        return None
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
@@ -771,6 +774,9 @@ def _in_place(said: str, value: str, *, denied: bool) -> str:
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
             return _joined(said[: mine[0][1]], value, said[mine[0][2] :])
+    predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
+    if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
+        return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
     first = value.split(" ", 1)[0].lower()
     opened = re.match(r"(?:only )?(?P<joint>\w+) (?P<noun>\S.*)", value, _I)
     before, noun, behind = said.rpartition(f" {opened['noun']}") if opened else ("", "", "")

@@ -523,7 +523,8 @@ def _end_before_complement(words: Sequence[str]) -> int:
     start = 1 if words[0].lower() not in DETERMINERS or len(words) < 3 else 2
     sure = [i for i in range(start, len(words)) if _opens_predicate(words, i) and not _joins_noun(words, i)]
     if sure:
-        return sure[0]
+        # "the free guided tour included": what describes the noun stands before it.
+        return next((one for one in sure if not _describes(words, one)), sure[-1])
     if _GAP in words[1:-1]:
         return words.index(_GAP)
     if words[-1] == _GAP:
@@ -541,6 +542,15 @@ def _end_before_complement(words: Sequence[str]) -> int:
         return max(start, len(words) - 1)
     # "Is the soup vegan at weekends", but "Is the pool on the roof".
     return place - 1 if place - 1 > start else place
+
+
+def _describes(words: Sequence[str], index: int) -> bool:
+    """True if an adjective or participle stands between a determiner and its noun."""
+    opened = words[0].lower() in DETERMINERS
+    before = words[1:index] if opened else words[:index]
+    follows = words[index + 1].lower() if index + 1 < len(words) else ""
+    describing = words[index].lower() in _ADJECTIVES or is_participle(words[index])
+    return opened and describing and not before and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
 
 
 def _joins_noun(words: Sequence[str], index: int) -> bool:

@@ -108,7 +108,8 @@ _ENDS_SUBJECT = SUBORDINATORS | word_set(
     "that who which whose whom and or but than so because if yet i he she it we they"
 )
 _FREE = word_set("free well less more half double extra twice only up to about around nothing")
-_PLURAL_AUXILIARIES = word_set("are have aren't haven't don't")
+_PLURAL_AUXILIARIES = word_set("are were have do aren't weren't haven't don't")
+_SINGULAR_AUXILIARIES = word_set("is was has does isn't wasn't hasn't doesn't")
 _MANY = DETERMINERS & word_set("many some most all several few other") | word_set("these those both")
 _NUMBER_WORDS = word_set(
     "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred"
@@ -240,12 +241,14 @@ def _agrees_with_subject(words: Sequence[str], verb: int) -> bool:
 def _agrees(words: Sequence[str], first: int, verb: int) -> bool:
     """True if the auxiliary at `verb` agrees with its subject's number: "sauna are free" has another subject."""
     word = words[verb].lower()
-    if word not in _PLURAL_AUXILIARIES:
+    if word not in _PLURAL_AUXILIARIES | _SINGULAR_AUXILIARIES or word in ("do", "does"):
         return True
     head = _head(words, first, verb)
-    named = head[:1].isupper() or head[:1].isdigit()
-    joined = "and" in words[first:verb] or words[first].lower() in _MANY
-    return is_plural(head) or joined or named
+    if word in _PLURAL_AUXILIARIES:
+        named = head[:1].isupper() or head[:1].isdigit()
+        joined = "and" in words[first:verb] or words[first].lower() in _MANY
+        return is_plural(head) or joined or named or word in ("were", "weren't")
+    return True
 
 
 def _head(words: Sequence[str], first: int, until: int) -> str:
@@ -399,7 +402,7 @@ def shared_words(words: Sequence[str], verb: int, before: str, after: Sequence[s
 def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) -> str | None:
     """ "was written by Vale and published by Orbit" shares its "was"; "was born in Oslo, moved to Bergen" does not."""
     word, following = after[index].lower(), after[index + 1].lower()
-    if word in INTRANSITIVE or word in PASTS:
+    if word in INTRANSITIVE or (word in PASTS and not is_participle_only_form(word)):
         return "" if words[verb].lower() in ("was", "were") else None
     if words[verb].lower() in ("was", "were") and (following in DETERMINERS or after[index + 1][0].isdigit()):
         return ""
@@ -407,6 +410,17 @@ def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) 
     if following in _AGENTS and behind < len(words) and is_participle(words[behind]):
         return words[verb]
     return None
+
+
+def is_participle_only_form(word: str) -> bool:
+    """True if a past form is a participle as well: "sold", but not "wrote"."""
+    return is_participle(word) and word not in _PASTS_ONLY
+
+
+_PASTS_ONLY = word_set(
+    """ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke stole swam
+    took tore went wore wrote won"""
+)
 
 
 def _continues(main: str, before: str, after: Sequence[str], index: int) -> bool:
