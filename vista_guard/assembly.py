@@ -11,7 +11,7 @@ from vista_guard._extras import has_chroma, how_to_install
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
-from vista_guard.stores.folders import data_dir, default_dir, reports_url
+from vista_guard.stores.folders import data_dir, default_dir, documents_added, reports_url
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo, Persona
 
@@ -157,8 +157,6 @@ def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = 
         return None
     place: str | Path | None = settings.chroma_url
     if settings.store not in SERVERS and not place:
-        from vista_guard.stores.chroma.folder import documents_added
-
         folder = _used_folder(settings)
         if folder is None or not documents_added(folder):
             return None

@@ -1,8 +1,9 @@
-"""The folder of the stores, the database of reports in it, and advice where its disk fails."""
+"""The folder of the stores, what is in it before it is opened, and advice where its disk fails."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -49,6 +50,30 @@ def reports_url(settings: Settings) -> str | None:
     if settings.reports != "sqlite":
         return settings.reports
     return f"sqlite:///{data_dir(settings.data_dir) / 'reports.sqlite'}"
+
+
+def documents_added(chroma: Path) -> bool:
+    """True when the Chroma folder holds documents of no tenant. Takes a millisecond; opening the folder takes a second.
+
+    Also True for an unreadable folder, since opening it says why, and where this process has loaded Chroma.
+    """
+    import sqlite3
+    from contextlib import closing
+
+    from vista_guard.stores.entries import DOCUMENTS
+
+    file = chroma / "chroma.sqlite3"
+    if not file.is_file():
+        return False
+    if "chromadb" in sys.modules:  # It has an SQLite of its own, and two in one process undo each other's locks.
+        return True
+    # Chroma notes the dimension of a collection's vectors with the first of them.
+    filled = "SELECT count(*) FROM collections WHERE name = ? AND dimension IS NOT NULL"
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return bool(database.execute(filled, [DOCUMENTS]).fetchone()[0])
+    except sqlite3.Error:
+        return True
 
 
 def disk_advice(why: object, file: Path) -> str | None:
