@@ -91,7 +91,7 @@ def test_a_plain_loop_that_ends_early_ends_its_deltas(knowledge: MemoryKnowledge
             ended.set()
 
     stream = guard_with(judge(), knowledge).gated([ASKED], deltas(), documents=NOTES)
-    assert str(next(iter(stream))).strip() == OPENED
+    assert str(next(iter(stream))).startswith(OPENED)  # and what else was judged meanwhile
     stream.close()
     assert ended.wait(60)
 

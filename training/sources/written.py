@@ -28,7 +28,7 @@ from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPO
 PASSAGES, CLAIMS = "train/written/passages.jsonl.gz", "train/written/claims.jsonl.gz"
 FILES = (PASSAGES, CLAIMS)
 FOLDER = Path(__file__).parents[1] / "written"
-KINDS = "pnqcrokmushtx"
+KINDS = "apnqcrokmushtx"
 _LABELS = {"S": SUPPORTED_CLASS, "C": CONTRADICTED_CLASS, "N": NOT_ENOUGH_CLASS}
 _CLAIM = re.compile(rf"([{KINDS}]) ([SCN])(?: ([SCN]))? (\S.*)")
 _WORDS = 190

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
 from typer.testing import CliRunner
 
 from tests.dashboard.browser import Served, each_look, faults, serving, too_wide
@@ -65,6 +66,17 @@ def press(page: Page, *keys: str) -> None:
 def settled(page: Page) -> None:
     """Waits until the page has drawn what was done: a key that is pressed meanwhile is lost with the old buttons."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def press_until(page: Page, key: str, done: Locator) -> None:
+    """Presses a key until what it does is on the page: one that comes between two runs of the script is lost."""
+    settled(page)
+    for _ in range(9):
+        page.keyboard.press(key)
+        with suppress(TimeoutError):
+            done.wait_for(timeout=10_000)
+            return
+    done.wait_for()
 
 
 def saved(page: Page) -> None:
@@ -181,14 +193,23 @@ def test_a_batch_is_made(office: tuple[Served, str], person: Any) -> None:
     batches.close()
 
 
-def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], person: Any) -> None:
-    page = person("/review?as=ada&reason=blocked")
+@pytest.fixture
+def own_office(browser: Browser, tmp_path: Path) -> Iterator[tuple[Served, str]]:
+    """An office where a test decides turns: one that is tried again finds them open."""
+    with people_at_work(tmp_path) as (served, url):
+        yield served, url
+
+
+def test_a_review_from_the_queue_to_the_verdict(own_office: tuple[Served, str], browser: Browser) -> None:
+    served, url = own_office
+    page, other = come_in(served, browser), come_in(served, browser)
+    served.open(page, "/review?as=ada&reason=blocked")
     expect(page.locator(".talks li")).to_have_count(2)
     page.get_by_role("button", name="Take this turn").click()
     page.locator("mark.claim.tone-contradicted").first.click()
     expect(page.locator(".panel .statement")).to_have_text("The lighthouse is nine metres tall.")
     assert f"turn={BLOCKED}" in page.url
-    other = person(f"/review?as=ben&turn={BLOCKED}")
+    served.open(other, f"/review?as=ben&turn={BLOCKED}")
     expect(other.get_by_text("ada has it until")).to_be_visible()
     expect(other.get_by_role("button", name="Take this turn")).to_have_count(0)
     page.get_by_role("button", name="Overturn").click()
@@ -198,22 +219,20 @@ def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], pers
     expect(page.get_by_text("overturned by ada")).to_be_visible()
     expect(page.get_by_text(f"The chart says nine. {HOSTILE}")).to_be_visible()
     assert page.title() != "owned"
-    reviews = Reviews(office[1])
+    reviews = Reviews(url)
     found = reviews.get(BLOCKED)
     assert found is not None
     assert (found.verdict, found.decided_by) == ("overturned", "ada")
-    settled(page)
-    page.keyboard.press("n")  # the next free turn, and its verdict, by keys alone
-    page.wait_for_url(lambda address: BLOCKED not in address)
-    settled(page)
+    # the next free turn, and its verdict, by keys alone
+    press_until(page, "n", page.get_by_text("yours until"))
+    assert BLOCKED not in page.url
     expect(page.get_by_role("heading", name="Blocked: contradicts the evidence, 90 %")).to_be_visible()
-    expect(page.get_by_text("yours until")).to_be_visible()
-    settled(page)
-    page.keyboard.press("u")
-    expect(page.get_by_text("upheld by ada")).to_be_visible()
+    press_until(page, "u", page.get_by_text("upheld by ada"))
     [upheld] = [one for one in reviews.queue(open=False).rows if one.report_id != BLOCKED]
     assert upheld.verdict_reason == "as judged. Blocked: contradicts the evidence, 90 %"
     reviews.close()
+    page.context.close()
+    other.context.close()
 
 
 def test_the_list_is_worked_through_by_keys_and_a_decision_is_taken_back(browser: Browser, tmp_path: Path) -> None:
@@ -276,9 +295,7 @@ def test_what_is_said_of_the_chat_becomes_a_fact_by_keys_and_is_taken_back(brows
             expect(page.get_by_text("made a fact about the chat")).to_be_visible()
             assert not guard.check_answer(said, documents=documents).blocked
             assert guard.check_answer("You can make an appointment by phone.", documents=documents).blocked
-            settled(page)
-            press(page, "z")
-            expect(page.get_by_text("removed the fact about the chat")).to_be_visible()
+            press_until(page, "z", page.get_by_text("removed the fact about the chat"))
             assert guard.check_answer(said, documents=documents).blocked
             reviews = Reviews(url)
             reviews.add_fact(f"Prices may change. {HOSTILE}", "ben")
