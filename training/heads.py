@@ -24,14 +24,16 @@ from training.sources import answers, written
 from training.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
 from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.english import cues
+from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.models import word_features
+from vista_guard.types import Role, Turn
 from vista_lab.training.export import update_judge
 
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from three times."""
-WRITTEN, REVIEWS, REMARKS = 5000, 700, 6
+WRITTEN, REVIEWS, REMARKS = 15000, 700, 6
 """Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
 _VRM = {
     "edification": FACTUAL, "disclosure": OPINION, "advisement": OPINION, "ack.": OPINION, "acknowledgment": OPINION,
@@ -55,9 +57,17 @@ def faithdial_texts(data: Path) -> list[tuple[str, int]]:
 
 
 def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
-    """What a document decides in an assistant's words, "You may bring your dog" among it, is a fact whoever is spoken to."""
-    claims = sorted({pair.hypothesis for pair in written.written(data, "train")})
-    return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))]
+    """What a document decides in an assistant's words, "You may bring your dog" among it, is a fact whoever is spoken to.
+
+    That a document does not give something abstains, as it reads once it is decomposed ("I" is "the assistant").
+    """
+    pairs = list(written.written(data, "train"))
+    silent = {pair.hypothesis for pair in pairs if pair.kind == "written_a"}
+    claims = sorted({pair.hypothesis for pair in pairs} - silent)
+    said = [claim.text for text in sorted(silent) for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
+    return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))] + [
+        (text, ABSTENTION) for text in said
+    ]
 
 
 def remark_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:

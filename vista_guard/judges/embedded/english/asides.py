@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from vista_guard.judges.embedded.english.cues import REPORTING, can_be_verb
+from vista_guard.judges.embedded.english.cues import REPORTING, abstains, can_be_verb
 from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
     finite_verb,
@@ -231,7 +231,10 @@ def _parts(sentence: str) -> Iterator[_Part]:
 
 
 def inner_statements(sentence: str) -> Iterator[str]:
-    """Finite clauses, participles and appositions inside a sentence, unless the speaker or listener is their subject."""
+    """Finite clauses, participles and appositions inside a sentence, unless the speaker or listener is their subject.
+
+    "The page doesn't say whether dogs may come in" has no statement inside: what doesn't say is no claim.
+    """
     if len(sentence) > MAX_SENTENCE:
         return
     parts = [*_parts(sentence)]
@@ -242,7 +245,8 @@ def inner_statements(sentence: str) -> Iterator[str]:
         text for number, part in enumerate(parts) for text in _part_statements(sentence, part, parts[number + 1 :])
     )
     whole = sentence.rstrip(" .!?")
-    yield from itertools.islice((text for text in map(_without_main, texts) if text and len(text) < len(whole)), _MOST)
+    inside = (text for text in map(_without_main, texts) if text and len(text) < len(whole) and not abstains(text))
+    yield from itertools.islice(inside, _MOST)
 
 
 def _without_main(text: str) -> str:
