@@ -92,6 +92,10 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("Breakfast costs 9 euros. Or was it 12 euros?", "12 euros.", ("Breakfast costs 12 euros",)),
         ("Breakfast's free, isn't it", "Sure is.", ("Breakfast's free",)),
         ("And parking?", "It's free.", ("parking is free",)),
+        ("Is the free guided tour included?", "Yes.", ("the free guided tour is included",)),
+        ("Is the heated indoor pool open in winter?", "Yes.", ("the heated indoor pool is open in winter",)),
+        ("What is the water like?", "Cold.", ("the water is cold",)),
+        ("What are the rooms like in summer?", "Small but clean.", ("the rooms in summer are small but clean",)),
         ("Does the room cost anything?", "Not a cent.", ("it is not true that the room costs something",)),
     ],
 )  # fmt: skip

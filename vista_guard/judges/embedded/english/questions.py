@@ -545,12 +545,12 @@ def _end_before_complement(words: Sequence[str]) -> int:
 
 
 def _describes(words: Sequence[str], index: int) -> bool:
-    """True if an adjective or participle stands between a determiner and its noun."""
+    """True if an adjective or participle stands between a determiner and its noun: "the heated indoor pool"."""
     opened = words[0].lower() in DETERMINERS
     before = words[1:index] if opened else words[:index]
     follows = words[index + 1].lower() if index + 1 < len(words) else ""
-    describing = words[index].lower() in _ADJECTIVES or is_participle(words[index])
-    return opened and describing and not before and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
+    describing = all(word.lower() in _ADJECTIVES or is_participle(word) for word in (*before, words[index]))
+    return opened and describing and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
 
 
 def _joins_noun(words: Sequence[str], index: int) -> bool:
@@ -783,6 +783,10 @@ def fill(question: str, value: str) -> str:
         behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
         return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
     kind, auxiliary, rest = words[:verb], words[verb].lower(), words[verb + 1 :]
+    if asks == "what" and auxiliary in _BE and "like" in rest[1:]:
+        asks, rest = "how", [word for word in rest if word != "like"]  # "What is the water like"
+    if asks == "how" and auxiliary in _BE and not (kind or " " in value or any(map(is_participle, rest))):
+        placed = value.lower()  # "Cold." is no name
     if not rest:
         return f"{value} {auxiliary}" if not kind else ""
     if not leading and _is_subject(asks, kind, auxiliary, rest):
