@@ -94,14 +94,6 @@ def is_sampled(report_id: str) -> bool:
     return int.from_bytes(sha256(report_id.encode()).digest()[:8]) % SAMPLE == 0
 
 
-def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
-    """Queues the report if it has a reason."""
-    reason, at = reason_of(report), report.created_at.astimezone(UTC)
-    if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at, report.risk))
-        connection.execute(_TOLD, {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value})
-
-
 def review_row(number: int, tenant: str, reason: Reason, at: datetime, risk: float | None) -> dict[str, Any]:
     """Returns the row of an open review."""
     place = {"queued_at": at, "urgency": urgency(reason, risk)}
@@ -121,22 +113,10 @@ def urgency(reason: Reason, risk: float | None) -> int:
 MILLION = 1_000_000
 
 
-_QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
-
-
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
-    """Writes one report into all tables and returns its number."""
+    """Writes one report into all tables, queues it if it has a reason, and returns its number."""
     result = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(result.scalar_one())
-    insert_derived_rows(connection, number, report, texts)
-    queue(connection, report, number)
-    if texts is not None:
-        connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
-    return number
-
-
-def insert_derived_rows(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
-    """Writes the rows derived from a report: turn, claims, conversation, roll-ups."""
     connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
     if report.outcomes:
         connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
@@ -145,6 +125,14 @@ def insert_derived_rows(connection: sql.Connection, number: int, report: TurnRep
     rollups.add(connection, rollups.rollup_rows(report))
     for failure in rows.failures_of(report):
         insert_failure(connection, failure, number)
+    reason, at = reason_of(report), report.created_at.astimezone(UTC)
+    if reason is not None:
+        event = {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value}
+        connection.execute(_INTO[REVIEWS], review_row(number, report.tenant or "", reason, at, report.risk))
+        connection.execute(_INTO[EVENTS], event)
+    if texts is not None:
+        connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
+    return number
 
 
 def insert_failure(connection: sql.Connection, failure: PartFailure, number: int | None = None) -> None:
@@ -153,7 +141,7 @@ def insert_failure(connection: sql.Connection, failure: PartFailure, number: int
     rollups.add(connection, {FAILURES_HOUR: [rollups.failure_count(failure)]})
 
 
-_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES)}
+_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES, REVIEWS, EVENTS)}
 _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked")
 
 
