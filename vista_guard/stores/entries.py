@@ -297,9 +297,12 @@ class SearchedDocuments(ABC):
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
 
-    @abstractmethod
     async def stored(self) -> Sequence[ListedDocument]:
         """Lists the documents that were added completely, by id."""
+        return tuple(sorted(await self._listed(), key=lambda document: document.id))
+
+    @abstractmethod
+    async def _listed(self) -> Iterable[ListedDocument]: ...
 
     @abstractmethod
     async def _replace(self, document: Document) -> Written:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -46,13 +46,12 @@ class MemoryDocuments(SearchedDocuments):
             self._whole = None
         return 0 if removed is None else len(removed[1])
 
-    async def stored(self) -> Sequence[ListedDocument]:
-        with self._lock:
-            listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
-        return tuple(sorted(listed, key=lambda document: document.id))
-
     async def aclose(self) -> None:
         """Does nothing."""
+
+    async def _listed(self) -> Iterable[ListedDocument]:
+        with self._lock:
+            return [listed for listed, _, _ in self._documents.values() if listed.passages]
 
     async def _replace(self, document: Document) -> Written:
         passages, vectors = await self._cut(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from threading import Lock
@@ -113,15 +113,14 @@ class ChromaDocuments(SearchedDocuments):
 
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
-    async def stored(self) -> Sequence[ListedDocument]:
-        collections = await self._existing_collections([self._name])
-        rows = [row for collection in collections for row in await self._complete_rows(collection)]
-        documents = {str(row["source_id"]): listed_document(row) for row in rows}
-        return tuple(documents[name] for name in sorted(documents))
-
     async def aclose(self) -> None:
         """Closes the client."""
         await self._chroma.aclose()
+
+    async def _listed(self) -> Iterable[ListedDocument]:
+        collections = await self._existing_collections([self._name])
+        rows = [row for collection in collections for row in await self._complete_rows(collection)]
+        return {row["source_id"]: listed_document(row) for row in rows}.values()
 
     async def _complete_rows(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
         """The metadata of documents that were added completely."""

@@ -82,11 +82,6 @@ class ChromaProcess:
             raise OpeningError(str(answer.value))
 
     @property
-    def id(self) -> int:
-        """The system's process id."""
-        return self._process.pid
-
-    @property
     def usable(self) -> bool:
         """True while the process runs and this is not a fork of the process that started it."""
         return not self._ended and self._owner == os.getpid()
@@ -232,11 +227,6 @@ class FolderClient:
         except StoreError:
             self._release()
             raise
-
-    @property
-    def process_id(self) -> int:
-        """The engine's process id. Starts the engine if necessary."""
-        return self._engine.start().id
 
     def list_collections(self) -> list[FolderCollection]:
         """Returns all collections."""
