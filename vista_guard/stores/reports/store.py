@@ -117,14 +117,7 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     """Writes one report into all tables, queues it if it has a reason, and returns its number."""
     result = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(result.scalar_one())
-    connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
-    if report.outcomes:
-        connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
-    if report.conversation_id is not None:
-        connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
-    rollups.add(connection, rollups.rollup_rows(report))
-    for failure in rows.failures_of(report):
-        insert_failure(connection, failure, number)
+    insert_derived_rows(connection, number, report, texts)
     reason, at = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
         event = {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value}
@@ -133,6 +126,18 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
+
+
+def insert_derived_rows(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
+    """Writes the rows derived from a report: turn, claims, conversation, roll-ups."""
+    connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
+    if report.outcomes:
+        connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
+    if report.conversation_id is not None:
+        connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
+    rollups.add(connection, rollups.rollup_rows(report))
+    for failure in rows.failures_of(report):
+        insert_failure(connection, failure, number)
 
 
 def insert_failure(connection: sql.Connection, failure: PartFailure, number: int | None = None) -> None:
