@@ -42,7 +42,7 @@ from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.codes import CodedVectors
-from vista_guard.stores.chroma.documents import ChromaDocuments, _by_cosine
+from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import best_rows, query_vector
 from vista_guard.stores.memory import MemoryDocuments
@@ -441,13 +441,11 @@ def store(sizes: Sequence[int]) -> None:
         while not codes.step(collection, size):
             pass
         built = f"codes made in {perf_counter() - began:.1f} s ({process_time() - used:.1f} s of one core)"
-        bytes_, coded = _timed(lambda query, made=collection, by=codes: _coded(made, by, query), queries)
+        bytes_, coded = _timed(
+            lambda query, made=collection, by=codes: [int(key) for _, key in by.nearest(made, query, WANTED)], queries
+        )
         hits = [len(set(one) & set(other)) / WANTED for one, other in zip(exact, coded, strict=True)]
         print(f"{size:>9,}  floats {floats}  bytes {bytes_}  recall {np.mean(hits):.4f}  {built}", flush=True)
-
-
-def _coded(collection: Any, codes: CodedVectors, query: Vectors) -> list[int]:
-    return [int(key) for _, key in _by_cosine(collection, codes.candidates(query, WANTED), query, WANTED)]
 
 
 def _timed(search: Any, queries: Any) -> tuple[str, list[list[int]]]:

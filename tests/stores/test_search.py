@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 from tests.stores.conftest import PLACES
+from vista_guard.errors import StoreError
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma import documents as chroma_documents
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
+from vista_guard.stores.chroma.engine import FolderCollection
 from vista_guard.stores.entries import OnnxEmbedder, best_rows, reads_of
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
@@ -219,6 +221,26 @@ async def test_beyond_what_is_compared_exactly_the_index_misses_little(
     hits = [score >= least[-1] for scores, least in zip(found, wanted, strict=True) for score in scores]
     assert np.mean(hits) >= 0.95
     assert [scores[0] for scores in found] == [scores[0] for scores in wanted]
+
+
+async def test_passages_whose_loading_failed_are_loaded_with_the_next_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    await store.add(SHELF)
+    get, calls = FolderCollection.get, iter([None, OSError("the server is gone")])  # listing, then fetching
+
+    def failing(self: FolderCollection, **arguments: Any) -> Any:
+        failure = next(calls, None)
+        if failure is not None:
+            raise failure
+        return get(self, **arguments)
+
+    monkeypatch.setattr(FolderCollection, "get", failing)
+    with pytest.raises(StoreError):
+        await store.search(QUERIES[0], 6)
+    assert [one.source_id for one in await store.search(QUERIES[0], 1)] == ["odd0"]
+    await store.aclose()
 
 
 def test_equal_rows_come_in_one_order_whatever_the_matrix() -> None:

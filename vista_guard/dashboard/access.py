@@ -6,14 +6,17 @@ Every request passes the gates, WebSockets included: Streamlit sends all content
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from secrets import compare_digest, token_urlsafe
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
+
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.websockets import WebSocketClose
 
 from vista_guard.dashboard.settings import Permission, Person, SignIn
 from vista_guard.errors import ConfigError
@@ -27,8 +30,8 @@ OPEN_PATHS: Final = frozenset({"/_stcore/health"})
 """Says only that the server is up."""
 
 CLOSED: Final = (
-    b"This dashboard is opened with the link that it printed when it was started.\n"
-    b"The link works once, in one browser: after that a new one is printed. Copy the latest from the terminal.\n"
+    "This dashboard is opened with the link that it printed when it was started.\n"
+    "The link works once, in one browser: after that a new one is printed. Copy the latest from the terminal.\n"
 )
 
 
@@ -98,22 +101,27 @@ class OriginGate:
         ):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "open the dashboard at its own address"})
+            await WebSocketClose(1008, "open the dashboard at its own address")(scope, receive, send)
         else:
-            await _answer(send, *refusal)
+            await refusal(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> tuple[int, bytes] | None:
-        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = HTTPConnection(scope).headers
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
         own = {origin_of(scheme, host) for scheme in _DEFAULT_PORTS for host in hosts}.intersection(self._origins)
         if len(hosts) != 1 or not own:
-            return 421, f"This dashboard is at {self._origins[0]}/. Open it there.\n".encode()
+            return _refused(421, f"This dashboard is at {self._origins[0]}/. Open it there.\n")
         # Browsers name the origin of every socket and of all that is sent; a link that is followed has none.
         if not origins and scope["type"] == "http" and scope["method"] == "GET":
             return None
         scheme, _, authority = origins[0].partition("://") if len(origins) == 1 else ("", "", "")
         if scheme in _DEFAULT_PORTS and origin_of(scheme, authority) in own:
             return None
-        return 403, b"Only the dashboard's own pages may ask for this.\n"
+        return _refused(403, "Only the dashboard's own pages may ask for this.\n")
+
+
+def _refused(status: int, text: str) -> Response:
+    return PlainTextResponse(text, status, {"cache-control": "no-store"})
 
 
 def _forbid_frames(send: Send) -> Send:
@@ -135,64 +143,32 @@ class AccessGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN_PATHS or self._has_session(scope):
+        if scope["type"] not in ("http", "websocket") or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        keys = request.query_params.getlist(PARAMETER)
+        if self._links.knows(request.cookies.get(self._cookie, "")):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send(
-                {"type": "websocket.close", "code": 1008, "reason": "open the dashboard by its one-time link first"}
-            )
-        elif session := self._exchange_key(scope):
-            await _send_home(scope, send, f"{self._cookie}={session}")
+            await WebSocketClose(1008, "open the dashboard by its one-time link first")(scope, receive, send)
+        elif keys and scope["method"] == "GET" and (session := self._links.exchange(keys[0])):
+            await self._home(request, session)(scope, receive, send)
         else:
-            await _answer(send, 401, CLOSED)
+            await _refused(401, CLOSED)(scope, receive, send)
 
-    def _has_session(self, scope: Scope) -> bool:
-        return any(self._links.knows(value) for value in _cookies(scope, self._cookie))
-
-    def _exchange_key(self, scope: Scope) -> str | None:
-        keys = [value for name, value in _query(scope) if name == PARAMETER]
-        return self._links.exchange(keys[0]) if keys and scope["method"] == "GET" else None
-
-
-async def _send_home(scope: Scope, send: Send, cookie: str) -> None:
-    query = urlencode([(name, value) for name, value in _query(scope) if name != PARAMETER])
-    # Never to another server: two slashes at the start of a path would be read as one's name.
-    location = "/" + scope["path"].lstrip("/\\") + (f"?{query}" if query else "")
-    headers = [
-        (b"location", location.encode("utf-8")),
-        # Lax: a link to a turn that a colleague sent opens; other sites' scripts and sockets do not bring the cookie along.
-        (b"set-cookie", f"{cookie}; HttpOnly; SameSite=Lax; Path=/".encode()),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cache-control", b"no-store"),
-    ]
-    await _answer(send, 303, b"", headers)
-
-
-_PLAIN: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"))
-
-
-async def _answer(send: Send, status: int, text: bytes, headers: Sequence[tuple[bytes, bytes]] = _PLAIN) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text})
-
-
-def _query(scope: Scope) -> list[tuple[str, str]]:
-    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-
-
-def _cookies(scope: Scope, name: str) -> list[str]:
-    values = []
-    for value in _values(scope, b"cookie"):
-        try:
-            jar = SimpleCookie(value)
-        except CookieError:
-            continue
-        values += [jar[name].value] if name in jar else []
-    return values
-
-
-def _values(scope: Scope, header: bytes) -> list[str]:
-    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
+    def _home(self, request: HTTPConnection, session: str) -> Response:
+        """The page that was asked for, without the key, and the session's cookie."""
+        query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != PARAMETER])
+        # Never to another server: two slashes at the start of a path would be read as one's name.
+        location = "/" + request.scope["path"].lstrip("/\\") + (f"?{query}" if query else "")
+        headers = {
+            # Lax: a link to a turn that a colleague sent opens; other sites' scripts and sockets do not bring the cookie along.
+            "set-cookie": f"{self._cookie}={session}; HttpOnly; SameSite=Lax; Path=/",
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-store",
+        }
+        return RedirectResponse(location, 303, headers)
 
 
 EVERYTHING: Final = "*"

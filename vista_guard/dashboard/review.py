@@ -192,6 +192,7 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str | None, marked: 
     review, now = group[0], datetime.now(UTC)
     held = review.held_by(now)
     risk = turn.report.risk if isinstance(turn, GuardedTurn) else None
+    equal = el("span", f"{len(group)} equal drafts", cls="chip tone-scope") if len(group) > 1 else None
     facts = [
         None if risk is None else f"risk {risk:.2f}",
         f"queued {address.ago(review.queued_at, now)}"
@@ -204,7 +205,7 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str | None, marked: 
     return el(
         "li",
         under_name("review", shorten(_heading(turn), 160) or "(an empty turn)", turn=review.report_id),
-        el("div", _chips(review), _equal(len(group)), cls="row"),
+        el("div", _chips(review), equal, cls="row"),
         _why(turn) if isinstance(turn, GuardedTurn) else None,
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint facts-line"),
         cls="here" if marked else "",
@@ -229,10 +230,6 @@ def _why(turn: GuardedTurn) -> Node:
         None if outcome is None or outcome.claim.text == _heading(turn) else el("q", shorten(outcome.claim.text, 160))
     )
     return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="small worst")
-
-
-def _equal(count: int) -> Node | None:
-    return el("span", f"{count} equal drafts", cls="chip tone-scope") if count > 1 else None
 
 
 _VERDICT = ("queued", "verdict", "by", "verdict reason")

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from vista_guard.dashboard.access import Viewer
 from vista_guard.dashboard.elements.address import Choices, Filters
+from vista_guard.dashboard.elements.looks import PARTS
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import ConfigError, StoreError
 from vista_guard.stores.reports import (
@@ -38,7 +39,6 @@ from vista_guard.types import (
     Action,
     Attempt,
     Claim,
-    FailedPart,
     Finding,
     Label,
     Outcome,
@@ -141,14 +141,6 @@ _CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[
     WeakKeyDictionary()
 )
 """By database, then by tenant: one tenant's names never appear among another's choices."""
-
-FAILED_PARTS: Final[Mapping[str, tuple[FailedPart, ...]]] = {
-    "any": ("upstream", "judge", "store"),
-    "upstream": ("upstream",),
-    "judge": ("judge",),
-    "store": ("store",),
-}
-"""Values of `Filters.failed`."""
 
 ROWS: Final = 50
 """Rows of a page of a list."""
@@ -343,7 +335,7 @@ class ScopedReports:
             actions=tuple(actions),
             labels=() if filters.label is None else (filters.label,),
             evidence_missing=filters.evidence_missing,
-            failed=FAILED_PARTS.get(filters.failed or "", ()),
+            failed=tuple(part for part in PARTS if filters.failed in ("any", part)),
         )
 
     def _readers(self) -> list[ReportReader]:

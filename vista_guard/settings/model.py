@@ -8,11 +8,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Frozen(BaseModel):
+class FrozenOptions(BaseModel):
+    """Base of a table of options. Unknown names are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Price(_Frozen):
+class Price(FrozenOptions):
     """A model's price in US dollars per million tokens."""
 
     input: float = Field(ge=0)
@@ -21,7 +23,7 @@ class Price(_Frozen):
     """Input that the endpoint reads from its prompt cache; as `input` when not given."""
 
 
-class Spend(_Frozen):
+class Spend(FrozenOptions):
     """An upper bound on spending; unbounded when empty."""
 
     calls: int | None = Field(default=None, ge=0)
@@ -32,7 +34,7 @@ class Spend(_Frozen):
     """US dollars. Needs a known price: `prices` for a model that the price table does not have."""
 
 
-class BudgetOptions(_Frozen):
+class BudgetOptions(FrozenOptions):
     """Spending limits of a model judge. No call starts beyond them.
 
     Calls are counted before they are made, tokens and cost when the answer is there: calls that are then in flight (at most
@@ -45,7 +47,7 @@ class BudgetOptions(_Frozen):
     """For one turn: claims beyond the budget become `Unchecked`."""
 
 
-class BreakerOptions(_Frozen):
+class BreakerOptions(FrozenOptions):
     """The circuit breaker for a failing endpoint."""
 
     failures: int = Field(default=5, ge=1)
@@ -54,7 +56,7 @@ class BreakerOptions(_Frozen):
     """Seconds for which calls then fail at once, without being sent."""
 
 
-class ModelOptions(_Frozen):
+class ModelOptions(FrozenOptions):
     """Options of a chat model as judge. Unknown names are refused."""
 
     strategy: Literal["per_claim", "batched", "fused"] = "batched"
@@ -107,10 +109,8 @@ FamilyName = Literal["nli", "minicheck", "hhem", "factcg", "alignscore", "lettuc
 LabelName = Literal["supported", "contradicted", "not_enough"]
 
 
-class VerifierOptions(BaseModel):
+class VerifierOptions(FrozenOptions):
     """Options of the model that `verifier` names. Unknown names are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     family: FamilyName | None = None
     """How the model takes its input and what its outputs are. Not set: told from its name and configuration."""
@@ -137,7 +137,7 @@ VERIFIER_DEFAULTS = VerifierOptions()
 Pooling = Literal["mean", "cls", "last"]
 
 
-class EmbedderOptions(_Frozen):
+class EmbedderOptions(FrozenOptions):
     """Options of the model that `embedder` names. Unknown names are refused."""
 
     pooling: Pooling | None = None
@@ -161,7 +161,7 @@ class EmbedderOptions(_Frozen):
 EMBEDDER_DEFAULTS = EmbedderOptions()
 
 
-class DecomposerOptions(_Frozen):
+class DecomposerOptions(FrozenOptions):
     """Options of the model that `decomposer` names. Unknown names are refused."""
 
     prefix: str | None = None

@@ -30,7 +30,7 @@ from pydantic_settings import (
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
-from vista_guard.settings.model import DecomposerOptions, EmbedderOptions, ModelOptions, VerifierOptions
+from vista_guard.settings.model import DecomposerOptions, EmbedderOptions, FrozenOptions, ModelOptions, VerifierOptions
 from vista_guard.types import Recommendations, Record, RetrieveBy, SearchMode
 
 
@@ -55,10 +55,8 @@ _SERVICE_LINK: Final = re.compile(r"(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_
 """Variables that Kubernetes sets in every container where a Service is called `vista-guard` or `vista-guard-…`."""
 
 
-class Limits(BaseModel):
+class Limits(FrozenOptions):
     """Limits of one guarded turn. A turn beyond them is not judged, and its report says so."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     turn_chars: int = Field(default=40_000, gt=0)
     """Characters of a turn."""
@@ -83,10 +81,8 @@ class Limits(BaseModel):
     """Passages added on either side of each retrieved one."""
 
 
-class CascadeOptions(BaseModel):
+class CascadeOptions(FrozenOptions):
     """Options of `cascade:FIRST,SECOND`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     threshold: float | None = Field(default=None, ge=0, le=1)
     """Claims with a lower confidence of the first judge go to the second. Not set: the measured default."""
@@ -96,10 +92,8 @@ class CascadeOptions(BaseModel):
     """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict."""
 
 
-class OtelOptions(BaseModel):
+class OtelOptions(FrozenOptions):
     """Options of OpenTelemetry."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     content: Literal["no_content", "span_only", "event_only", "span_and_event"] | None = None
     """Texts in spans and events. Not set: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT decides; without

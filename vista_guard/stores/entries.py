@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -97,24 +98,30 @@ def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: i
     return [(float(scores[index]), int(rows[index])) for index in np.argsort(-scores, kind="stable")[:limit]]
 
 
-def document_passage(
-    source_id: str,
-    text: str,
-    title: str | None,
-    span: tuple[int, int],
-    headings: Sequence[str],
-    url: str | None = None,
-) -> Passage:
+def passage_fields(passage: Passage) -> dict[str, Any]:
+    """Returns the fields of a document's passage as stores keep them; `document_passage` makes the passage of them."""
+    span = passage.span or Span(start=0, end=len(passage.text))
+    return {
+        "source_id": storable(passage.source_id),
+        "title": None if passage.title is None else storable(passage.title),
+        "url": None if passage.url is None else storable(passage.url),
+        "headings": list(map(storable, passage.headings)),
+        "text": storable(passage.text),
+        "start": span.start,
+        "end": span.end,
+    }
+
+
+def document_passage(fields: Mapping[str, Any]) -> Passage:
     """Returns a stored passage of a document."""
-    start, end = span
     return Passage(
         source=SourceKind.DOCUMENT,
-        source_id=source_id,
-        text=text,
-        title=title,
-        url=url,
-        span=Span(start=start, end=end),
-        headings=tuple(headings),
+        source_id=fields["source_id"],
+        text=fields["text"],
+        title=fields.get("title"),
+        url=fields.get("url"),
+        span=Span(start=fields["start"], end=fields["end"]),
+        headings=tuple(fields["headings"]),
     )
 
 
@@ -162,10 +169,10 @@ def search_text(text: str, title: str | None, headings: Sequence[str]) -> str:
     return "\n".join([title or "", *headings, text])
 
 
-def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
-    """Ranks, by key, of the passages beside those found. Keys end in `:` and the passage's number."""
+def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, Retrieval]:
+    """Keys of the passages beside those found, with their `Retrieval`. Keys end in `:` and the passage's number."""
     known = {passage.key for passage in found}
-    ranks: dict[str, int] = {}
+    keys: dict[str, Retrieval] = {}
     for origin, retrieval in ((passage.key, passage.found) for passage in found):
         if origin is None or retrieval is None:
             continue
@@ -173,8 +180,8 @@ def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
         for step in (step for distance in range(1, count + 1) for step in (-distance, distance)):
             key = f"{owner}:{int(number) + step:06}"
             if int(number) + step >= 0 and key not in known:
-                ranks.setdefault(key, retrieval.rank)
-    return ranks
+                keys.setdefault(key, Retrieval(by=("neighbour",), rank=retrieval.rank))
+    return keys
 
 
 def best_of(scores: Mapping[str, float], limit: int) -> Ranking:
@@ -280,30 +287,22 @@ class SearchedDocuments(ABC):
         if limit <= 0:
             return ()
         depth = max(DEPTH, 2 * limit) if self.search_mode == "hybrid" else limit
-        best = join_rankings(*await self._rankings(query, depth), limit)
-        passages = await self._passages(list(best)) if best else {}
-        # One may be deleted since.
-        return tuple(
-            passages[key].model_copy(update={"found": how, "key": key}) for key, how in best.items() if key in passages
-        )
+        return await self._read(join_rankings(*await self._rankings(query, depth), limit))
 
     async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
         """Returns the passages that stand up to `count` places beside those found, and are not among them."""
-        ranks = neighbour_keys(found, count)
-        passages = await self._passages(list(ranks)) if ranks else {}
-        return tuple(
-            passages[key].model_copy(update={"found": Retrieval(by=("neighbour",), rank=rank), "key": key})
-            for key, rank in ranks.items()
-            if key in passages
-        )
+        return await self._read(neighbour_keys(found, count))
 
     @abstractmethod
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
 
-    @abstractmethod
     async def stored(self) -> Sequence[ListedDocument]:
         """Lists the documents that were added completely, by id."""
+        return tuple(sorted(await self._listed(), key=lambda document: document.id))
+
+    @abstractmethod
+    async def _listed(self) -> Iterable[ListedDocument]: ...
 
     @abstractmethod
     async def _replace(self, document: Document) -> Written:
@@ -316,6 +315,13 @@ class SearchedDocuments(ABC):
     @abstractmethod
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         """The existing passages of these keys, by key."""
+
+    async def _read(self, found: Mapping[str, Retrieval]) -> Sequence[Passage]:
+        passages = await self._passages(list(found)) if found else {}
+        # One may be deleted since.
+        return tuple(
+            passages[key].model_copy(update={"found": how, "key": key}) for key, how in found.items() if key in passages
+        )
 
     async def _replace_all(self, documents: Sequence[Document]) -> Written:
         """Stores documents with different ids."""
@@ -426,3 +432,9 @@ class ListedDocument:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     version: str = field(default="", compare=False)
     """Changes with its text and with how it is cut; empty where the store does not say."""
+
+
+def listed_document(row: Mapping[str, Any]) -> ListedDocument:
+    """Returns a document from the fields of its first passage, once those of the whole document are there."""
+    about = json.loads(row.get("about", "{}"))
+    return ListedDocument(row["source_id"], row.get("title"), row.get("passages", 0), about, row["version"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.protocols import Embedder
 from vista_guard.stores.entries import (
@@ -14,15 +14,13 @@ from vista_guard.stores.entries import (
     SearchedDocuments,
     Written,
     best_rows,
-    claim_passages,
     digest,
-    nearest,
-    persona_passages,
     search_text,
     version_of,
 )
+from vista_guard.stores.served import TurnKnowledge
 from vista_guard.stores.words import WordRanking
-from vista_guard.types import Claim, Document, Passage, Persona, SearchMode
+from vista_guard.types import Document, Passage, Persona, SearchMode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,13 +46,12 @@ class MemoryDocuments(SearchedDocuments):
             self._whole = None
         return 0 if removed is None else len(removed[1])
 
-    async def stored(self) -> Sequence[ListedDocument]:
-        with self._lock:
-            listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
-        return tuple(sorted(listed, key=lambda document: document.id))
-
     async def aclose(self) -> None:
         """Does nothing."""
+
+    async def _listed(self) -> Iterable[ListedDocument]:
+        with self._lock:
+            return [listed for listed, _, _ in self._documents.values() if listed.passages]
 
     async def _replace(self, document: Document) -> Written:
         passages, vectors = await self._cut(document)
@@ -101,44 +98,31 @@ def _words_of(passage: Passage) -> str:
     return search_text(passage.text, passage.title, passage.headings)
 
 
-class MemoryKnowledge:
+class MemoryKnowledge(TurnKnowledge):
     """A `KnowledgeStore` of this process, lost at its end. It grows until `forget`."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._personas: dict[str, tuple[Passage, ...]] = {}
-        self._turns: dict[str, dict[str, tuple[Passage, ...]]] = {}
+        super().__init__(embedder)
+        self._claims: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._lock = Lock()  # one guard may serve several event loops, each in its own thread
-
-    async def seed(self, persona: Persona) -> None:
-        """Stores the persona's facts."""
-        with self._lock:
-            self._personas.setdefault(persona.key, persona_passages(persona))
-
-    async def recall(
-        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
-    ) -> Sequence[Passage]:
-        """Returns the persona's facts and the conversation's claims nearest to the query."""
-        with self._lock:
-            facts = self._personas.get(persona.key, ()) if persona else ()
-            turns = list(self._turns.get(conversation_id, {}).items())
-        claims = [passage for turn_key, passages in turns if turn_key != exclude_turn for passage in passages]
-        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
-
-    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """Stores a turn's claims. The first call for a turn counts."""
-        with self._lock:
-            self._turns.setdefault(conversation_id, {}).setdefault(turn_key, claim_passages(turn_key, claims))
-
-    async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """Returns the keys of the conversation's delivered turns."""
-        with self._lock:
-            return frozenset(self._turns.get(conversation_id, {}))
-
-    async def forget(self, conversation_id: str) -> int:
-        """Deletes the conversation's claims; returns their number."""
-        with self._lock:
-            return sum(len(passages) for passages in self._turns.pop(conversation_id, {}).values())
 
     async def aclose(self) -> None:
         """Does nothing."""
+
+    async def _put_persona(self, persona: Persona) -> None:
+        """Does nothing: the base class remembers the key."""
+
+    async def _has_persona(self, key: str) -> bool:  # noqa: ARG002
+        return False
+
+    async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None:
+        with self._lock:
+            self._claims.setdefault(owner, {}).setdefault(turn, claims)
+
+    async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
+        with self._lock:
+            return list(self._claims.get(owner, {}).items())
+
+    async def _drop(self, owner: str) -> int:
+        with self._lock:
+            return sum(map(len, self._claims.pop(owner, {}).values()))

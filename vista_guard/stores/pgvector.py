@@ -196,10 +196,8 @@ class PgvectorDocuments(ServedDocuments["Connection[Any]"]):
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         rows = await self._server.run("search the documents", _rows(_ROWS, [self._tenants, keys]))
-        return {
-            key: document_passage(source_id, body, title, (start, end), headings, url)
-            for key, source_id, title, headings, body, start, end, url in rows
-        }
+        names = ("source_id", "title", "headings", "text", "start", "end", "url")
+        return {key: document_passage(dict(zip(names, fields, strict=True))) for key, *fields in rows}
 
     async def _open(self) -> None:
         """Creates the tables when missing.

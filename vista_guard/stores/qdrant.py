@@ -32,13 +32,15 @@ from vista_guard.stores.entries import (
     document_passage,
     expect_model,
     is_outdone,
+    listed_document,
     next_stamp,
+    passage_fields,
     search_text,
     version_of,
 )
 from vista_guard.stores.served import ServedDocuments, ServedKnowledge, StoreServer
 from vista_guard.stores.words import K1, B, terms
-from vista_guard.types import Document, Passage, Persona, SearchMode, Span
+from vista_guard.types import Document, Passage, Persona, SearchMode
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -116,7 +118,7 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
 
         def drop(client: QdrantClient) -> int:
             count = client.count(self._name, where, exact=True).count
-            client.delete(self._name, _selector(where), wait=True)
+            client.delete(self._name, where, wait=True)
             return count
 
         return await self._server.run(f"delete the document {document_id!r}", drop)
@@ -126,7 +128,7 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
             return ()
         where = _where(first=True)
         rows = await self._server.run("list the documents", lambda client: _scroll(client, self._name, where))
-        return map(_listed_document, rows)
+        return map(listed_document, rows)
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         from qdrant_client.models import SearchParams
@@ -155,12 +157,7 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
             return [point.payload or {} for name in names for point in client.retrieve(name, ids)]
 
         rows = await self._server.run("search the documents", call)
-        return {
-            row["key"]: document_passage(
-                row["source_id"], row["text"], row["title"], (row["start"], row["end"]), row["headings"], row.get("url")
-            )
-            for row in rows
-        }
+        return {row["key"]: document_passage(row) for row in rows}
 
     async def _exists(self, name: str) -> bool:
         return await self._server.run("open the documents", lambda client: client.collection_exists(name))
@@ -219,7 +216,7 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
         points = []
         for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key = f"{owner}:{version}:{number:06}"
-            about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
+            about = {"key": key, "owner": owner, "version": version, **passage_fields(passage)}
             words = _sparse(_weights(search_text(passage.text, passage.title, passage.headings)))
             points.append(PointStruct(id=_id(key), vector={"meaning": vector.tolist(), "words": words}, payload=about))
         first = f"{owner}:{version}:{0:06}"  # another writer may have deleted it: then its id would be an error
@@ -235,15 +232,15 @@ class QdrantDocuments(ServedDocuments["QdrantClient"]):
                     client.upsert(self._name, points[start : start + _BATCH], wait=True)
                 found = self._versions(client, owner)
                 if is_outdone(found, stamp, version):
-                    client.delete(self._name, _selector(_where(owner=owner, version=version)), wait=True)
+                    client.delete(self._name, _where(owner=owner, version=version), wait=True)
                     return Written(outdone=frozenset({document.id}))
                 replaced |= {name: other for name, other in found.items() if name != version}
                 for name in found.keys() - {version}:
-                    client.delete(self._name, _selector(_where(owner=owner, version=name)), wait=True)
+                    client.delete(self._name, _where(owner=owner, version=name), wait=True)
                 if points:  # last of all: a document that is not listed is added again
                     client.set_payload(self._name, listed, _where(owner=owner, key=first), wait=True)
                 if client.count(self._name, _where(owner=owner, version=version), exact=True).count == len(points):
-                    old = [_listed_document(other.row) for name, other in replaced.items() if name != version]
+                    old = [listed_document(other.row) for name, other in replaced.items() if name != version]
                     return Written(len(points), {document.id: old[0]} if old else {})
             raise StoreError(f"others delete the document {document.id!r} as soon as it is added; add it again")
 
@@ -280,8 +277,8 @@ class QdrantKnowledge(ServedKnowledge["QdrantClient"]):
 
     async def _drop(self, owner: str) -> int:
         count = sum(len(claims) for _, claims in await self._turns(owner))
-        selector = _selector(_where(conversation=owner))
-        await self._run("forget a conversation", lambda client: client.delete(_TURNS, selector, wait=True))
+        where = _where(conversation=owner)
+        await self._run("forget a conversation", lambda client: client.delete(_TURNS, where, wait=True))
         return count
 
     async def _stored(self, owner: str) -> list[dict[str, Any]]:
@@ -311,11 +308,6 @@ def _collection(tenant: str) -> str:
 def _is_local(place: str) -> bool:
     """True for a folder or for memory: no server, no indexes, one call at a time."""
     return not place.startswith(("http://", "https://"))
-
-
-def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
-    about = json.loads(row.get("about", "{}"))
-    return ListedDocument(row["source_id"], row["title"], row.get("passages", 0), about, row["version"])
 
 
 def _id(key: str) -> str:
@@ -348,12 +340,6 @@ def _where(**fields: Any) -> Any:
     return Filter(must=[FieldCondition(key=name, match=MatchValue(value=value)) for name, value in fields.items()])
 
 
-def _selector(where: Any) -> Any:
-    from qdrant_client.models import FilterSelector
-
-    return FilterSelector(filter=where)
-
-
 def _scroll(client: QdrantClient, name: str, where: Any) -> list[dict[str, Any]]:
     """The payloads of all points that match the filter."""
     rows: list[dict[str, Any]] = []
@@ -363,16 +349,3 @@ def _scroll(client: QdrantClient, name: str, where: Any) -> list[dict[str, Any]]
         rows += [dict(point.payload or {}) for point in points]
         if place is None:
             return rows
-
-
-def _payload(passage: Passage) -> dict[str, Any]:
-    span = passage.span or Span(start=0, end=len(passage.text))
-    return {
-        "source_id": storable(passage.source_id),
-        "title": None if passage.title is None else storable(passage.title),
-        "url": None if passage.url is None else storable(passage.url),
-        "headings": list(map(storable, passage.headings)),
-        "text": storable(passage.text),
-        "start": span.start,
-        "end": span.end,
-    }

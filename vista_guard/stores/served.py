@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Generic, Self, TypeVar
 
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.entries import (
-    ListedDocument,
     SearchedDocuments,
     claim_passages,
     digest,
@@ -74,15 +73,9 @@ class ServedDocuments(SearchedDocuments, Generic[Handle]):
         own._tenants = [own._tenant, *self._tenants] if shared else [own._tenant]
         return own
 
-    async def stored(self) -> Sequence[ListedDocument]:
-        return tuple(sorted(await self._listed(), key=lambda document: document.id))
-
     async def aclose(self) -> None:
         """Closes the server's connections."""
         await asyncio.to_thread(self._server.close)
-
-    @abstractmethod
-    async def _listed(self) -> Iterable[ListedDocument]: ...
 
 
 class TurnKnowledge(ABC):

@@ -171,7 +171,9 @@ class TurnTrace:
         self, telemetry: Telemetry, conversation_id: str | None, index: int, *, gate: Gate = "turn", agent: bool = False
     ) -> None:
         self.telemetry, self.gate = telemetry, gate
-        self._common: dict[str, str] = {} if conversation_id is None else conversation_attributes(conversation_id)
+        # The two names by which backends group turns into conversations.
+        named = (attributes.CONVERSATION, attributes.SESSION)
+        self._common: dict[str, str] = {} if conversation_id is None else dict.fromkeys(named, conversation_id)
         values = {
             **self._common,
             attributes.KIND: "AGENT" if agent else "GUARDRAIL",
@@ -316,11 +318,6 @@ class TurnTrace:
 def current_turn() -> TurnTrace | None:
     """Returns the recorded turn whose stage runs here, or None."""
     return _running.get()
-
-
-def conversation_attributes(conversation_id: str) -> dict[str, str]:
-    """Returns the two names by which backends group turns into conversations."""
-    return {attributes.CONVERSATION: conversation_id, attributes.SESSION: conversation_id}
 
 
 def run_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:

@@ -38,8 +38,9 @@ def sources_of(
 ) -> Sources:
     """Collects the shown turns of conversation `name`, and the turns that established the open claim's evidence."""
     turns = {turn.report.turn_key: (turn.report.id, turn.report.turn_index) for turn in shown if turn.report.turn_key}
-    for key in turn_keys(outcome) if outcome and name else ():
-        row = None if key in turns or name is None else reports.established_by(name, key)
+    for piece in outcome.evidence if name and isinstance(outcome, Finding) else ():
+        key = piece.source_id.partition(":")[0]
+        row = reports.established_by(name or "", key) if _is_known(piece.source) and key not in turns else None
         if row is not None:
             turns[key] = (row.id, row.turn_index)
     return Sources(turns)
@@ -175,9 +176,3 @@ def _knowledge_row(passage: Passage, sources: Sources) -> Node:
     if passage.source in (SourceKind.PERSONA, SourceKind.CHANNEL):
         label = el("span", KINDS[passage.source], cls="faint")
     return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")
-
-
-def turn_keys(outcome: Outcome) -> tuple[str, ...]:
-    """Returns the keys of earlier turns that a claim's evidence names."""
-    evidence = outcome.evidence if isinstance(outcome, Finding) else ()
-    return tuple(piece.source_id.partition(":")[0] for piece in evidence if _is_known(piece.source))

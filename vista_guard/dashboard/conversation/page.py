@@ -240,7 +240,7 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
 
 def _head(window: Window) -> Node:
     name = _name(window)
-    back = el("a", "All conversations", href=address.link("conversation"), act=Act("go", address.link("conversation")))
+    back = to("conversation", "All conversations")
     tenant = window.turns[0].report.tenant if window.turns else None
     title = (
         "An anonymous turn, without a conversation id." if name is None else f"Conversation {own_name(name, tenant)}"

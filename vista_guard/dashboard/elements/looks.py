@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from vista_guard.types import UNCHECKED, Action, Label
+from vista_guard.types import UNCHECKED, Action, FailedPart, Label
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ SCORE: Final = (
     "VISTA score: the share of a turn's judged claims that are verified, out of scope or an abstention; 1 is best"
 )
 
-PARTS: Final = ("upstream", "judge", "store")
+PARTS: Final[tuple[FailedPart, ...]] = ("upstream", "judge", "store")
 
 
 def failure_words(part: str, kind: str) -> str:

@@ -7,7 +7,7 @@ cosines of the nearest come from Chroma. docs/design/stores.md has the measureme
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -57,49 +57,50 @@ class LoadedRows:
         self._texts: dict[str, str] = {}  # of rows whose words are not ranked yet
         self._ids: list[str] = []
         self._state: tuple[object, int] | None = None
-        self._target: tuple[object, int] | None = None
-        self._listed: set[str] = set()
-        self._offset = 0
-        self._missing: list[str] | None = None
+        self._loading: Iterator[bool] | None = None
         self._lock = Lock()
 
     def step(self, collection: AnyCollection, count: int) -> bool:
         """Fetches some missing rows; True once all rows stored when the first step began are loaded."""
         with self._lock:
-            if self._target is None:
-                # A writer changes the token between adding and deleting rows, so any change shows in one of the two.
-                state = ((collection.metadata or {}).get("changed"), count)
-                if state == self._state:
-                    return True
-                self._target, self._listed, self._offset, self._missing = state, set(), 0, None
-            if self._missing is None:
-                self._list(collection)
-                return False
-            if self._missing:
-                self._fetch(collection, self._missing)
-                return False
-            self._finish()
-            if self.words is not None:
-                self.words.update(self._ids, self._texts.__getitem__)
-            self._texts.clear()
-            self._state, self._target, self._listed = self._target, None, set()
-            return True
+            loading, self._loading = self._loading or self._load(collection, count), None  # anew after an error
+            if next(loading, False):
+                self._loading = loading
+            return self._loading is None
+
+    def nearest(self, collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
+        """Returns the cosines and ids of the nearest rows, best first; by Chroma's index."""
+        rows = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
+        return [(1 - far, key) for far, key in zip((rows["distances"] or [[]])[0], rows["ids"][0], strict=True)]
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    def _list(self, collection: AnyCollection) -> None:
-        """Lists a page of ids; after the last page, drops deleted rows and notes missing ones."""
-        page = collection.get(include=[], limit=LISTED, offset=self._offset)["ids"]
-        self._listed.update(page)
-        self._offset += len(page)
-        if len(page) == LISTED:
+    def _load(self, collection: AnyCollection, count: int) -> Iterator[bool]:
+        """Lists the ids, drops deleted rows and fetches missing ones; yields after each call of Chroma."""
+        # A writer changes the token between adding and deleting rows, so any change shows in one of the two.
+        state = ((collection.metadata or {}).get("changed"), count)
+        if state == self._state:
             return
-        known = set(self._ids)
-        if gone := known - self._listed:
+        listed = list[str]()
+        more = True
+        while more:
+            page = collection.get(include=[], limit=LISTED, offset=len(listed))["ids"]
+            listed += page
+            more = len(page) == LISTED
+            yield True
+        if gone := set(self._ids).difference(listed):
             self._drop(gone)
         # Sorted, so that the range of a byte is the same in every process.
-        self._missing = sorted(self._listed - known, reverse=True)
+        missing = sorted(set(listed).difference(self._ids), reverse=True)
+        while missing:
+            self._fetch(collection, missing)
+            yield True
+        self._finish()
+        if self.words is not None:
+            self.words.update(self._ids, self._texts.__getitem__)
+        self._texts.clear()
+        self._state = state
 
     def _fetch(self, collection: AnyCollection, missing: list[str]) -> None:
         import numpy as np
@@ -142,7 +143,7 @@ class ExactVectors(LoadedRows):
         self._rows: dict[str, NDArray[np.float32]] = {}
         self._matrix: tuple[list[str], NDArray[np.float32]] | None = None
 
-    def nearest(self, vector: NDArray[np.float32], limit: int) -> list[tuple[float, str]]:
+    def nearest(self, _collection: AnyCollection, vector: NDArray[np.float32], limit: int) -> list[tuple[float, str]]:
         """Returns the cosines and ids of the nearest rows, best first; of equal ones by id."""
         with self._lock:
             if self._matrix is None:
@@ -171,7 +172,17 @@ class CodedVectors(LoadedRows):
     first_fetches = 10  # these vectors set the range of a byte; those that come later are cut to it
     _index: Any = None
 
-    def candidates(self, vector: NDArray[np.float32], limit: int) -> list[str]:
+    def nearest(self, collection: AnyCollection, vector: NDArray[np.float32], limit: int) -> list[tuple[float, str]]:
+        """Returns the cosines and ids of the nearest rows, best first; those near by byte codes are compared exactly."""
+        import numpy as np
+
+        result = collection.get(ids=self._candidates(vector, limit), include=["embeddings"])
+        keys = np.array(result["ids"])
+        order = np.argsort(keys)  # of equal ones always the same come first
+        matrix = np.asarray(result["embeddings"], np.float32)[order]
+        return [(score, str(keys[order[row]])) for score, row in best_rows(matrix, vector, limit)]
+
+    def _candidates(self, vector: NDArray[np.float32], limit: int) -> list[str]:
         """The ids of the nearest rows by byte codes; more than `limit`."""
         import faiss
 

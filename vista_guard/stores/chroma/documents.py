@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from threading import Lock
@@ -34,17 +34,18 @@ from vista_guard.stores.entries import (
     Versions,
     Written,
     best_of,
-    best_rows,
     cut,
     digest,
     document_passage,
     expect_model,
     is_outdone,
+    listed_document,
     next_stamp,
+    passage_fields,
     version_of,
 )
 from vista_guard.stores.words import WordRanking
-from vista_guard.types import Document, Passage, SearchMode, Span
+from vista_guard.types import Document, Passage, SearchMode
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,15 +113,14 @@ class ChromaDocuments(SearchedDocuments):
 
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
-    async def stored(self) -> Sequence[ListedDocument]:
-        collections = await self._existing_collections([self._name])
-        rows = [row for collection in collections for row in await self._complete_rows(collection)]
-        documents = {str(row["source_id"]): _listed_document(row) for row in rows}
-        return tuple(documents[name] for name in sorted(documents))
-
     async def aclose(self) -> None:
         """Closes the client."""
         await self._chroma.aclose()
+
+    async def _listed(self) -> Iterable[ListedDocument]:
+        collections = await self._existing_collections([self._name])
+        rows = [row for collection in collections for row in await self._complete_rows(collection)]
+        return {row["source_id"]: listed_document(row) for row in rows}.values()
 
     async def _complete_rows(self, collection: AnyCollection) -> list[Mapping[str, Any]]:
         """The metadata of documents that were added completely."""
@@ -171,13 +171,7 @@ class ChromaDocuments(SearchedDocuments):
                 shared = await asyncio.to_thread(rows.words.best, query, limit)
         if vector is None:
             return [], shared
-        if isinstance(rows, ExactVectors):
-            return await asyncio.to_thread(rows.nearest, vector, limit), shared
-        if isinstance(rows, CodedVectors):
-            candidates = await asyncio.to_thread(rows.candidates, vector, limit)
-            nearest = partial(_by_cosine, collection, candidates, vector, limit)
-        else:
-            nearest = partial(_by_index, collection, vector, limit)
+        nearest = partial(rows.nearest, collection, vector, limit)
         return await self._chroma.run("search the documents", nearest), shared
 
     async def _load_rows(self, collection: AnyCollection, count: int, kind: type[LoadedRows]) -> LoadedRows:
@@ -287,15 +281,13 @@ class _Writer:
         raise StoreError("somebody deletes these documents as soon as they are added; add them again")
 
     def _rows(self, stamp: int) -> list[Row]:
-        return [
-            (
-                f"{owner}:{self._mine[owner]}:{number:06}",
-                storable(passage.text),
-                {"document": owner, "version": self._mine[owner], "written": stamp, **_metadata(passage)},
-            )
-            for owner, (_, passages) in zip(self._ids, self._cuts, strict=True)
-            for number, passage in enumerate(passages)
-        ]
+        rows: list[Row] = []
+        for owner, (_, passages) in zip(self._ids, self._cuts, strict=True):
+            about = {"document": owner, "version": self._mine[owner], "written": stamp}
+            for number, fields in enumerate(map(passage_fields, passages)):
+                key = f"{owner}:{self._mine[owner]}:{number:06}"
+                rows.append((key, fields["text"], {**about, **_metadata(fields)}))
+        return rows
 
     def _add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """Adds rows that are not there, and lets readers know that something changed."""
@@ -331,7 +323,7 @@ class _Writer:
     def _others(self, found: Mapping[str, Versions]) -> dict[str, ListedDocument]:
         """The listed versions that are not of this writer, by owner."""
         return {
-            owner: _listed_document(other.row)
+            owner: listed_document(other.row)
             for owner, versions in found.items()
             for name, other in versions.items()
             if name != self._mine[owner] and "source_id" in other.row
@@ -369,51 +361,16 @@ def _owner(key: str) -> str:
     return key.partition(":")[0]
 
 
-def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
-    """The nearest rows by Chroma's index."""
-    rows = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
-    return [(1 - distance, key) for distance, key in zip((rows["distances"] or [[]])[0], rows["ids"][0], strict=True)]
-
-
-def _by_cosine(
-    collection: AnyCollection, ids: list[str], vector: NDArray[np.float32], limit: int
-) -> list[tuple[float, str]]:
-    """The nearest of these rows by their own vectors; of equal ones always the same come first."""
-    import numpy as np
-
-    result = collection.get(ids=ids, include=["embeddings"])
-    keys = np.array(result["ids"])
-    order = np.argsort(keys)
-    matrix = np.asarray(result["embeddings"], np.float32)[order]
-    return [(score, str(keys[order[row]])) for score, row in best_rows(matrix, vector, limit)]
-
-
 def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]]:
     rows = collection.get(ids=ids, include=["documents", "metadatas"])
     parts = (rows["ids"], rows["documents"] or [], rows["metadatas"] or [])
     return [
-        (
-            key,
-            document_passage(
-                about["source_id"],
-                text,
-                about.get("title"),
-                (about["start"], about["end"]),
-                headings_of(about),
-                about.get("url"),
-            ),
-        )
+        (key, document_passage({**about, "text": text, "headings": headings_of(about)}))
         for key, text, about in zip(*parts, strict=True)
     ]
 
 
-def _metadata(passage: Passage) -> dict[str, str | int]:
-    context = {"title": passage.title, "url": passage.url, "headings": "\n".join(passage.headings) or None}
-    span = passage.span or Span(start=0, end=len(passage.text))
-    texts = {name: storable(text) for name, text in context.items() if text is not None}
-    return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **texts}
-
-
-def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
-    about = json.loads(row.get("about", "{}"))
-    return ListedDocument(row["source_id"], row.get("title"), row.get("passages", 0), about, str(row["version"]))
+def _metadata(fields: Mapping[str, Any]) -> dict[str, str | int]:
+    """The fields of a passage beside its text: Chroma keeps neither lists nor None."""
+    values = {**fields, "headings": "\n".join(fields["headings"]) or None}
+    return {name: value for name, value in values.items() if value is not None and name != "text"}

@@ -18,7 +18,7 @@ from functools import partialmethod
 from itertools import count
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from vista_guard._child import has_ended, start_python
 from vista_guard.errors import StoreError
@@ -62,14 +62,15 @@ class ChromaProcess:
         self._writing = threading.Lock()
         self._ended = False
         self._process = start_python(worker.__name__, "main", own_session=True, hear=True)
+        pipes = self._process.stdin, self._process.stdout, self._process.stderr
+        self._input, self._answers, self._log = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", pipes)
         self._last_lines = deque[str](maxlen=_LINES)
         self._hearing = threading.Thread(target=self._hear, daemon=True, name="vista-guard-chroma-log")
         self._hearing.start()
         ready = self._wait_for(0)
         threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
-        opening = {"folder": str(folder), "telemetry": telemetry}
         try:
-            self._send(EngineCall(0, "open", arguments=dict(opening)))
+            self._send((folder, telemetry))
             answer = ready.result(_STARTING_S)
         except GoneError:
             raise StartError(self._how_it_ended()) from None
@@ -81,16 +82,11 @@ class ChromaProcess:
             raise OpeningError(str(answer.value))
 
     @property
-    def id(self) -> int:
-        """The system's process id."""
-        return self._process.pid
-
-    @property
     def usable(self) -> bool:
         """True while the process runs and this is not a fork of the process that started it."""
         return not self._ended and self._owner == os.getpid()
 
-    def ask(self, method: str, collection: str | None, arguments: dict[str, object]) -> object:
+    def ask(self, method: str, collection: str | None, arguments: dict[str, object]) -> Any:
         """Calls a method and returns its result. Blocks.
 
         Raises:
@@ -123,7 +119,9 @@ class ChromaProcess:
         self._ended = True
         if self._owner == os.getpid():
             self._process.kill()
-            self._reap()
+            with suppress(OSError):
+                self._input.close()
+            has_ended(self._process, _CLOSING_S)
         self._fail(why)
 
     def close(self) -> None:
@@ -137,21 +135,15 @@ class ChromaProcess:
             has_ended(self._process, _CLOSING_S)
         self.kill("the store was closed")
 
-    @property
-    def _input(self) -> IO[bytes]:
-        if self._process.stdin is None:
-            raise AssertionError("the process has a pipe")
-        return self._process.stdin
-
     def _wait_for(self, number: int) -> Future[EngineReply]:
         future: Future[EngineReply] = Future()
         self._waiting[number] = (future, monotonic())
         return future
 
-    def _send(self, call: EngineCall) -> None:
+    def _send(self, frame: object) -> None:
         try:
             with self._writing:
-                write(self._input, call)
+                write(self._input, frame)
         except (OSError, ValueError) as exc:  # a closed pipe is a ValueError
             self._ended = True  # the reading thread may not have noticed yet, and the caller tries again at once
             raise GoneError("Chroma's process is gone") from exc
@@ -159,11 +151,9 @@ class ChromaProcess:
             self._fail("Chroma's process is gone")
 
     def _read(self) -> None:
-        answers = self._process.stdout
-        if answers is None:
-            raise AssertionError("the process has a pipe")
-        with suppress(EOFError, OSError, ValueError), answers:
-            while isinstance(answer := read(answers), EngineReply):
+        with suppress(EOFError, OSError, ValueError), self._answers:
+            while True:
+                answer: EngineReply = read(self._answers)
                 future, _ = self._waiting.pop(answer.id, (None, 0.0))
                 if future is not None:
                     with suppress(InvalidStateError):
@@ -173,11 +163,8 @@ class ChromaProcess:
 
     def _hear(self) -> None:
         """Passes on what the process writes to standard error, and keeps its last lines."""
-        log = self._process.stderr
-        if log is None:
-            raise AssertionError("the process has a pipe")
-        with suppress(OSError, ValueError), log:
-            for line in log:
+        with suppress(OSError, ValueError), self._log:
+            for line in self._log:
                 self._last_lines.append(line.decode(errors="replace").rstrip())
                 with suppress(OSError):
                     os.write(2, line)
@@ -202,11 +189,6 @@ class ChromaProcess:
         for future, _ in list(self._waiting.values()):
             with suppress(InvalidStateError):
                 future.set_exception(GoneError(why))
-
-    def _reap(self) -> None:
-        with suppress(OSError):
-            self._input.close()
-        has_ended(self._process, _CLOSING_S)
 
 
 FREE_BYTES = 64_000_000
@@ -246,15 +228,9 @@ class FolderClient:
             self._release()
             raise
 
-    @property
-    def process_id(self) -> int:
-        """The engine's process id. Starts the engine if necessary."""
-        return self._engine.start().id
-
     def list_collections(self) -> list[FolderCollection]:
         """Returns all collections."""
-        names = self._ask("list_collections")
-        return [self.get_collection(str(name)) for name in names] if isinstance(names, list) else []
+        return [self.get_collection(name) for name in self._ask("list_collections")]
 
     def get_collection(self, name: str, embedding_function: None = None) -> FolderCollection:  # noqa: ARG002  # as Chroma's
         """Returns the collection.
@@ -262,22 +238,22 @@ class FolderClient:
         Raises:
             NoCollectionError: it was never made.
         """
-        return self._collection(name, self._ask("get_collection", name=name))
+        return FolderCollection(self, name, self._ask("get_collection", name=name))
 
     def get_or_create_collection(
         self,
         name: str,
-        embedding_function: None = None,  # noqa: ARG002  # as Chroma's
-        metadata: Mapping[str, str | int] | None = None,
-        configuration: Mapping[str, object] | None = None,
+        embedding_function: None,  # noqa: ARG002  # as Chroma's
+        metadata: Mapping[str, str | int],
+        configuration: Mapping[str, object],
     ) -> FolderCollection:
         """Returns the collection, created when missing. An existing one keeps its metadata."""
         try:
             return self.get_collection(name)
         except NoCollectionError:
             self._check_space()
-        options = {"metadata": metadata and dict(metadata), "configuration": configuration and dict(configuration)}
-        return self._collection(name, self._ask("get_or_create_collection", name=name, **options))
+        made = self._ask("get_or_create_collection", name=name, metadata=metadata, configuration=configuration)
+        return FolderCollection(self, name, made)
 
     def delete_collection(self, name: str) -> None:
         """Deletes the collection and its rows."""
@@ -285,7 +261,7 @@ class FolderClient:
 
     def get_max_batch_size(self) -> int:
         """Returns the most rows that one call may carry."""
-        return int(str(self._ask("get_max_batch_size")))
+        return int(self._ask("get_max_batch_size"))
 
     def close(self) -> None:
         """Closes the engine unless other clients use it. Closing again does nothing."""
@@ -294,19 +270,18 @@ class FolderClient:
 
     def give_up(self, seconds: float) -> None:
         """Ends an engine that left a call unanswered for this long. The next call starts another."""
-        self._engine.end_if_silent(seconds)
+        process = self._engine.process
+        if process is not None and process.silent_for() >= seconds:
+            process.kill(f"Chroma did not answer in {seconds:g} s and was stopped")
 
-    def call(self, collection: str, method: str, arguments: dict[str, object]) -> object:
+    def call(self, collection: str, method: str, arguments: Mapping[str, object]) -> Any:
         """Calls a collection's method and returns its result."""
         if method in _WRITES:
             self._check_space()
         return self._engine.ask(method, collection, arguments)
 
-    def _ask(self, method: str, **arguments: object) -> object:
-        return self._engine.ask(method, None, {name: value for name, value in arguments.items() if value is not None})
-
-    def _collection(self, name: str, metadata: object) -> FolderCollection:
-        return FolderCollection(self, name, dict(metadata) if isinstance(metadata, Mapping) else None)
+    def _ask(self, method: str, **arguments: object) -> Any:
+        return self._engine.ask(method, None, arguments)
 
     def _check_space(self) -> None:
         """Raises `FullError` on a full disk. A write that runs out of space breaks Chroma's engine for good."""
@@ -382,17 +357,12 @@ class _Engine:
             raise StoreError("the store is closed. Open a new one")
         return process
 
-    def ask(self, method: str, collection: str | None, arguments: Mapping[str, object]) -> object:
+    def ask(self, method: str, collection: str | None, arguments: Mapping[str, object]) -> Any:
         """Calls a method; retries in a new process when the first one died. All of Chroma's calls are safe to repeat."""
         try:
             return self.start().ask(method, collection, dict(arguments))
         except GoneError:
             return self.start().ask(method, collection, dict(arguments))
-
-    def end_if_silent(self, seconds: float) -> None:
-        process = self.process
-        if process is not None and process.silent_for() >= seconds:
-            process.kill(f"Chroma did not answer in {seconds:g} s and was stopped")
 
     def end(self, *, gently: bool) -> None:
         process, self.process = self.process, None

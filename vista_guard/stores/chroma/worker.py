@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ def write(stream: IO[bytes], frame: object) -> None:
     stream.flush()
 
 
-def read(stream: IO[bytes]) -> object:
+def read(stream: IO[bytes]) -> Any:
     """Receives the next frame.
 
     Raises:
@@ -82,8 +82,13 @@ def main() -> None:
     """Answers calls until the other side closes. The first frame names the folder and says whether Chroma may send usage data."""
     calls, answers = _pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
-    folder, telemetry = _read_opening_call(calls)
-    reply = _make_reply(answers)
+    folder, telemetry = read(calls)
+    writing = threading.Lock()
+
+    def reply(answer: EngineReply) -> None:
+        with writing, suppress(BrokenPipeError):
+            write(answers, answer)
+
     try:
         engine = Engine(folder, telemetry=telemetry)
     except BaseException as exc:  # Chroma's Rust panics are no Exceptions
@@ -94,9 +99,7 @@ def main() -> None:
     threads = ThreadPoolExecutor(_THREADS)
     with suppress(EOFError):
         while True:
-            call = read(calls)
-            if isinstance(call, EngineCall):
-                threads.submit(_answer, engine, call, reply)
+            threads.submit(engine.answer, read(calls)).add_done_callback(lambda done: reply(done.result()))
     engine.close()
     os._exit(0)  # a thread that hangs is not waited for
 
@@ -130,7 +133,8 @@ class Engine:
 
     def _value(self, call: EngineCall) -> object:
         if call.collection is not None:
-            return _plain(getattr(self._collection(call.collection), call.method)(**call.arguments))
+            result = getattr(self._collection(call.collection), call.method)(**call.arguments)
+            return dict(result) if isinstance(result, Mapping) else result
         if call.method == "list_collections":
             return [entry.name for entry in self.client.list_collections()]
         if call.method in ("get_collection", "get_or_create_collection"):
@@ -148,10 +152,6 @@ class Engine:
         return self._collections[name]
 
 
-def _answer(engine: Engine, call: EngineCall, reply: Callable[[EngineReply], None]) -> None:
-    reply(engine.answer(call))
-
-
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
     """Takes over standard input for calls and standard output for answers; prints go to standard error."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -160,23 +160,6 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(2, 1)
     sys.stdin = None  # nobody types here
     return calls, answers
-
-
-def _read_opening_call(calls: BinaryIO) -> tuple[Path, bool]:
-    first = read(calls)
-    if not isinstance(first, EngineCall):
-        raise AssertionError("the first frame says which folder")
-    return Path(str(first.arguments["folder"])), bool(first.arguments["telemetry"])
-
-
-def _make_reply(answers: BinaryIO) -> Callable[[EngineReply], None]:
-    writing = threading.Lock()
-
-    def reply(answer: EngineReply) -> None:
-        with writing, suppress(BrokenPipeError):
-            write(answers, answer)
-
-    return reply
 
 
 def _stay_killable() -> None:
@@ -214,8 +197,3 @@ def _fault(exc: BaseException, call: EngineCall) -> CallFailure:
         return CallFailure.MISSING if call.collection is None else CallFailure.BROKEN
     refused = isinstance(exc, ValueError | TypeError | ChromaError) and not isinstance(exc, InternalError)
     return CallFailure.REFUSED if refused else CallFailure.BROKEN
-
-
-def _plain(result: object) -> object:
-    """Converts a result to plain types."""
-    return dict(result) if isinstance(result, Mapping) else result

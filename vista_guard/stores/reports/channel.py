@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,11 +14,12 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sql
 
+from vista_guard._aio import after_fork
 from vista_guard.errors import InputError
 from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.filters import utc
+from vista_guard.stores.reports.filters import same_columns
 from vista_guard.stores.reports.tables import CHANNEL, EVENTS, TURNS
 
 LONGEST_FACT = 500
@@ -74,10 +74,7 @@ def read_facts(connection: sql.Connection, tenants: Sequence[str] | None) -> tup
     query = sql.select(CHANNEL).order_by(CHANNEL.c.id)
     if tenants is not None:
         query = query.where(CHANNEL.c.tenant.in_(list(tenants)))
-    rows = connection.execute(query).all()
-    return tuple(
-        ChatFact(row.id, row.tenant, row.text, row.who, utc(row.at), row.report_id, row.claim_key) for row in rows
-    )
+    return tuple(ChatFact(**same_columns(row, ChatFact)) for row in connection.execute(query))
 
 
 def add_fact(
@@ -129,9 +126,9 @@ class LatestFacts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._reset()
+        after_fork(self._reset)  # the thread is the parent's
 
     def _reset(self) -> None:
-        self._process = os.getpid()
         self._thread = ThreadPoolExecutor(1, "vista-guard-channel")
         self._reading: dict[str, Future[tuple[ChatFact, ...]]] = {}
         self._known: dict[str, tuple[str, ...]] = {}
@@ -139,8 +136,6 @@ class LatestFacts:
 
     async def of(self, tenant: str) -> Sequence[str]:
         """The texts of the tenant's facts, the oldest first."""
-        if self._process != os.getpid():  # after a fork: the thread is the parent's
-            self._reset()
         reading = self._reading.get(tenant)
         if reading is None or reading.done():
             reading = self._reading[tenant] = self._thread.submit(self._read, tenant)

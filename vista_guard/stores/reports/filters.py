@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from vista_guard.errors import InputError
 from vista_guard.types import Action, FailedPart, Span, TurnReport, TurnTexts
+
+if TYPE_CHECKING:
+    import sqlalchemy as sql
 
 Row = TypeVar("Row")
 
@@ -271,3 +274,9 @@ def number_of(key: str) -> int:
 def utc(moment: datetime) -> datetime:
     """Returns the moment with its zone. SQLite returns times without."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
+    """The row's columns that are fields of a dataclass; times get their zone."""
+    values = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
+    return {name: utc(value) if isinstance(value, datetime) else value for name, value in values.items()}

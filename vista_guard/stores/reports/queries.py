@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sql
@@ -24,6 +23,7 @@ from vista_guard.stores.reports.filters import (
     ReportFilter,
     Summary,
     TurnRow,
+    same_columns,
     to_cursor,
     utc,
 )
@@ -287,9 +287,3 @@ def read_conversation(row: sql.Row[Any]) -> ConversationRow:
     """Converts a row of `CONVERSATIONS`."""
     values = same_columns(row, ConversationRow) | {"key": row.conversation_key, "tenant": row.tenant or None}
     return ConversationRow(**values)
-
-
-def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
-    """The row's columns that are fields of a dataclass; times get their zone."""
-    values = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
-    return {name: utc(value) if isinstance(value, datetime) else value for name, value in values.items()}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import sqlalchemy as sql
 
-from vista_guard.stores.reports.filters import ReportFilter, utc
+from vista_guard.stores.reports.filters import ReportFilter, same_columns, utc
 from vista_guard.stores.reports.tables import (
     BOUNDS_MS,
     BUCKETS,
@@ -238,7 +238,7 @@ def read(connection: sql.Connection, asked: CountQuery) -> Rollup:
         return _by_minute(connection, asked)
     of_claims = asked if asked.claim_keys is None else replace(asked, keys=asked.claim_keys)
     return Rollup(
-        turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
+        turns=_rows(connection, TURNS_HOUR, TurnCount, asked),
         claims=_rows(connection, CLAIMS_HOUR, ClaimCount, of_claims),
         unchecked=_rows(connection, UNCHECKED_HOUR, UncheckedCount, asked),
         failures=_rows(connection, FAILURES_HOUR, FailureCount, asked),
@@ -292,24 +292,19 @@ def makers(connection: sql.Connection, asked: CountQuery) -> tuple[Maker, ...]:
     table = TURNS_HOUR
     at = _at(connection, table, asked.by)
     who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
-    query = sql.select(at, *who).where(*_time_conditions(table, asked)).distinct().order_by(at, *who)
-    return tuple(
-        Maker(_moment(row.at), row.tenant, row.judge, row.policy, row.rules) for row in connection.execute(query)
-    )
+    query: sql.Select[Any] = sql.select(at, *who).where(*_time_conditions(table, asked))
+    query = query.distinct().order_by(at, *who)
+    return tuple(Maker(**same_columns(row, Maker) | {"at": _moment(row.at)}) for row in connection.execute(query))
 
 
-def _rows(
-    connection: sql.Connection, table: sql.Table, make: Callable[..., Count], asked: CountQuery
-) -> tuple[Count, ...]:
-    names = [column.name for column in table.c if column.name != "hour"]
-    rows = connection.execute(_counts(connection, table, asked))
-    return tuple(make(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
-
-
-def _turn_count(row: sql.Row[Any]) -> TurnCount:
-    names = [field.name for field in fields(TurnCount) if field.name not in ("at", "latency")]
-    latency = tuple(int(getattr(row, name)) for name in BUCKETS)
-    return TurnCount(at=_moment(row.at), latency=latency, **{name: getattr(row, name) for name in names})
+def _rows(connection: sql.Connection, table: sql.Table, kind: type[Count], asked: CountQuery) -> tuple[Count, ...]:
+    counts = []
+    for row in connection.execute(_counts(connection, table, asked)):
+        values = same_columns(row, kind) | {"at": _moment(row.at)}
+        if table is TURNS_HOUR:
+            values["latency"] = tuple(int(getattr(row, name)) for name in BUCKETS)
+        counts.append(kind(**values))
+    return tuple(counts)
 
 
 def _counts(connection: sql.Connection, table: sql.Table, asked: CountQuery) -> sql.Select[Any]:

@@ -21,7 +21,6 @@ from vista_guard.types import (
     Action,
     FailedPart,
     Finding,
-    Outcome,
     PartFailure,
     TurnReport,
     TurnTexts,
@@ -81,7 +80,27 @@ def question(text: str | None) -> str | None:
 
 def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:
     """Returns a row of `FINDINGS` for each outcome, in order."""
-    return [_finding_row(outcome, n, number, report) for n, outcome in enumerate(report.outcomes)]
+    rows = []
+    for n, outcome in enumerate(report.outcomes):
+        claim, finding = outcome.claim, outcome if isinstance(outcome, Finding) else None
+        evidence = finding.evidence[0] if finding and finding.evidence else None
+        rows.append(
+            {
+                "report": number,
+                "n": n,
+                "claim_id": plain(claim.id),
+                "claim_key": digest(claim.text),
+                "label": label_of(outcome),
+                "confidence": finding.confidence if finding else None,
+                "span_start": claim.span.start if claim.span else None,
+                "span_end": claim.span.end if claim.span else None,
+                "source": evidence.source.value if evidence else None,
+                "source_id": plain(evidence.source_id) if evidence else None,
+                "created_at": report.created_at.astimezone(UTC),
+                "claim": plain(claim.text),
+            }
+        )
+    return rows
 
 
 def conversation_row(report: TurnReport) -> dict[str, Any]:
@@ -152,26 +171,6 @@ def expiry(made: datetime, days: float) -> datetime:
 def first_action(report: TurnReport) -> Action:
     """Returns the decision about the first draft."""
     return report.attempts[0].decision.action if report.attempts else report.decision.action
-
-
-def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> dict[str, Any]:
-    claim = outcome.claim
-    finding = outcome if isinstance(outcome, Finding) else None
-    evidence = finding.evidence[0] if finding and finding.evidence else None
-    return {
-        "report": number,
-        "n": n,
-        "claim_id": plain(claim.id),
-        "claim_key": digest(claim.text),
-        "label": label_of(outcome),
-        "confidence": finding.confidence if finding else None,
-        "span_start": claim.span.start if claim.span else None,
-        "span_end": claim.span.end if claim.span else None,
-        "source": evidence.source.value if evidence else None,
-        "source_id": plain(evidence.source_id) if evidence else None,
-        "created_at": report.created_at.astimezone(UTC),
-        "claim": plain(claim.text),
-    }
 
 
 def plain(text: str) -> str:

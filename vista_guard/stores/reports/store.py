@@ -94,14 +94,6 @@ def is_sampled(report_id: str) -> bool:
     return int.from_bytes(sha256(report_id.encode()).digest()[:8]) % SAMPLE == 0
 
 
-def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
-    """Queues the report if it has a reason."""
-    reason, at = reason_of(report), report.created_at.astimezone(UTC)
-    if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at, report.risk))
-        connection.execute(_TOLD, {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value})
-
-
 def review_row(number: int, tenant: str, reason: Reason, at: datetime, risk: float | None) -> dict[str, Any]:
     """Returns the row of an open review."""
     place = {"queued_at": at, "urgency": urgency(reason, risk)}
@@ -121,15 +113,16 @@ def urgency(reason: Reason, risk: float | None) -> int:
 MILLION = 1_000_000
 
 
-_QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
-
-
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
-    """Writes one report into all tables and returns its number."""
+    """Writes one report into all tables, queues it if it has a reason, and returns its number."""
     result = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(result.scalar_one())
     insert_derived_rows(connection, number, report, texts)
-    queue(connection, report, number)
+    reason, at = reason_of(report), report.created_at.astimezone(UTC)
+    if reason is not None:
+        event = {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value}
+        connection.execute(_INTO[REVIEWS], review_row(number, report.tenant or "", reason, at, report.risk))
+        connection.execute(_INTO[EVENTS], event)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
@@ -153,7 +146,7 @@ def insert_failure(connection: sql.Connection, failure: PartFailure, number: int
     rollups.add(connection, {FAILURES_HOUR: [rollups.failure_count(failure)]})
 
 
-_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES)}
+_INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS, FAILURES, REVIEWS, EVENTS)}
 _COUNTS = ("turns", "flagged", "repaired", "blocked", "contradicted", "unchecked")
 
 

@@ -23,8 +23,7 @@ from vista_guard.stores.reports.channel import (
     remove_facts,
 )
 from vista_guard.stores.reports.database import Database
-from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
-from vista_guard.stores.reports.queries import same_columns
+from vista_guard.stores.reports.filters import Page, from_cursor, number_of, same_columns, to_cursor, utc
 from vista_guard.stores.reports.rows import plain
 from vista_guard.stores.reports.store import Reason, review_row
 from vista_guard.stores.reports.tables import CHANNEL, CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS, upserting
@@ -134,14 +133,14 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
     return FoundReport(row.id, row.tenant, row.risk)
 
 
-def clean_text(text: str, what: str, *, needed: bool = True) -> str:
+def clean_text(text: str, what: str) -> str:
     """Returns a person's text, trimmed.
 
     Raises:
-        InputError: a needed text is empty, or a text is too long.
+        InputError: it is empty, or too long.
     """
     trimmed = plain(text).strip()
-    if needed and not trimmed:
+    if not trimmed:
         raise InputError(f"{what} is empty; say in a few words why")
     if len(trimmed) > LONGEST_TEXT:
         raise InputError(f"{what} has {len(trimmed):,} characters; at most {LONGEST_TEXT:,} are kept")
@@ -210,6 +209,10 @@ class Reviews:
         rows = tuple(map(_review, self._rows(query)))
         return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
+    def decided(self) -> tuple[Review, ...]:
+        """Returns all decided reviews, newest first."""
+        return tuple(map(_review, self._rows(self._reviews(False))))
+
     def counts(self) -> Mapping[Reason, int]:
         """Counts the open reviews by reason."""
         query = sql.select(REVIEWS.c.reason, sql.func.count()).where(REVIEWS.c.state == "open", self._visible())
@@ -225,7 +228,7 @@ class Reviews:
         query = sql.select(EVENTS).join(TURNS, TURNS.c.id == EVENTS.c.report).where(TURNS.c.report_id == report_id)
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
         rows = self._rows(query)
-        return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
+        return tuple(ReviewEvent(**same_columns(row, ReviewEvent)) for row in rows)
 
     def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
         """Returns the claims that annotators agreed on, by report id; those of the oldest batch of several."""
@@ -589,15 +592,10 @@ def words(reviews: Reviews) -> dict[str, Word]:
     """
     by_report: dict[str, Word] = {}
     on_chat = reviews.claims_on_chat()
-    page = reviews.queue(open=False, limit=MOST_ROWS)
-    while page.rows:
-        for review in page.rows:
-            upheld = review.verdict is ReviewVerdict.UPHELD
-            fine, claims = upheld == (review.action == Action.ALLOW.value), on_chat.get(review.report_id, ())
-            by_report[review.report_id] = Word(review.report_id, fine, dict.fromkeys(claims, True))
-        if page.next is None:
-            break
-        page = reviews.queue(open=False, after=page.next, limit=MOST_ROWS)
+    for review in reviews.decided():
+        upheld = review.verdict is ReviewVerdict.UPHELD
+        fine, claims = upheld == (review.action == Action.ALLOW.value), on_chat.get(review.report_id, ())
+        by_report[review.report_id] = Word(review.report_id, fine, dict.fromkeys(claims, True))
     return by_report | {report: _consensus_word(report, claims) for report, claims in reviews.consensus().items()}
 
 
