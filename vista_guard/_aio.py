@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import lru_cache, partial, wraps
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -82,6 +82,16 @@ def after_fork(renew: Callable[[], object]) -> None:
 
 
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def holding(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Sets a context variable while the block lasts, and yields its value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ from tests.raising import raises
 from vista_guard import Action, ConfigError, Document, Guard, LabelPolicy, Persona, RepairMode, TurnReport
 from vista_guard.cli import app
 from vista_guard.policy.explanations import explain
-from vista_guard.policy.label_policy import MESSAGE, Recipe, build_policy
+from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.reading.links import hosts_in
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -373,10 +373,6 @@ class TestPolicies:
     def test_monitor_removes_nothing(self) -> None:
         with pytest.raises(ConfigError):
             build_policy("monitor", {"links": "remove"})
-
-    def test_a_recipe_writes_the_hosts(self) -> None:
-        written = Recipe("strict", {"link_hosts": ["docs.example.com", "*.example.org"]}).toml()
-        assert 'link_hosts = ["docs.example.com", "*.example.org"]' in written
 
     async def test_a_policy_of_another_kind_hears_of_no_link(self) -> None:
         report = await whole(guard_of(Quiet()), f"{TRUTH} {FIGURE}")

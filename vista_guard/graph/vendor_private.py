@@ -7,7 +7,7 @@ host's traces. `tests/graph/test_vendor_private.py` checks the installed version
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import aclosing, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, aclosing, closing, nullcontext
 from contextvars import Context, copy_context
 from typing import Any, TypeVar, cast
 
@@ -21,6 +21,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
 
+from vista_guard._aio import holding
 from vista_guard.errors import InputError
 
 Request = TypeVar("Request", contravariant=True)
@@ -136,7 +137,8 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         run = self._config(config)
         chunks = super().stream(input, run, **options)
         with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
-            with _surrounding_run(_bare(run)):
+            # LangGraph adds the callbacks of the surrounding run, which it looks up when the first chunk is asked for.
+            with holding(var_child_runnable_config, _bare(run)):
                 first = next(chunks, _END)
             if first is not _END:
                 yield first
@@ -145,7 +147,8 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
         run = self._config(config)
         async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
-            with _surrounding_run(_bare(run)):
+            # LangGraph adds the callbacks of the surrounding run, which it looks up when the first chunk is asked for.
+            with holding(var_child_runnable_config, _bare(run)):
                 first = await anext(chunks, _END)
             if first is not _END:
                 yield first
@@ -166,26 +169,14 @@ def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
     return UntracedGraph(**graph.__dict__)  # as its own `copy` does
 
 
-@contextmanager
-def untraced_run() -> Iterator[None]:
+def untraced_run() -> AbstractContextManager[RunnableConfig]:
     """Hides what runs inside from the tracers of the surrounding run."""
-    with _surrounding_run(untraced_config(None)):
-        yield
+    return holding(var_child_runnable_config, untraced_config(None))
 
 
 def _bare(run: RunnableConfig) -> RunnableConfig:
     """The config as that around itself: with its callbacks, LangGraph would call each of them twice."""
     return {**run, "callbacks": None}
-
-
-@contextmanager
-def _surrounding_run(run: RunnableConfig) -> Iterator[None]:
-    # LangGraph adds the callbacks of the surrounding run, which it looks up when the first chunk is asked for.
-    token = var_child_runnable_config.set(run)
-    try:
-        yield
-    finally:
-        var_child_runnable_config.reset(token)
 
 
 def stream_as_run(

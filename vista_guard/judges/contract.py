@@ -5,15 +5,15 @@ Usage and warnings go to a meter in a context variable, which tasks and threads 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any, TypeVar, cast
 
-from vista_guard._aio import off_loop
+from vista_guard._aio import holding, off_loop
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.reading.passages import headings_at, nearest_quote
@@ -34,6 +34,7 @@ from vista_guard.types import (
 )
 
 T = TypeVar("T")
+Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
 
 SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(3)
 """Columns of `Verifier.probabilities`."""
@@ -82,16 +83,29 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
     """One answer per claim, in order; an `UncheckedClaim` never reaches the judge."""
 
     async def ask(left: Sequence[Claim]) -> Sequence[Check | Unchecked]:
-        try:
-            answers = await _ask(judge, "verify", judge.verify(left, evidence))
-        except JudgeError as exc:
-            return [Unchecked(claim=claim, error=str(exc)) for claim in left]
-        if not one_each(left, answers):
-            error = f"{judge.info.name} did not answer with one check for each claim"
-            return [Unchecked(claim=claim, error=error) for claim in left]
-        return await _placed(answers, evidence)
+        return await _ask_each(judge, "verify", left, lambda: judge.verify(left, evidence), evidence, "check")
 
     return await except_unchecked(claims, ask)
+
+
+async def _ask_each(
+    judge: Judge,
+    question: str,
+    claims: Sequence[Claim],
+    ask: Callable[[], Awaitable[Sequence[Placed]]],
+    evidence: EvidenceSet,
+    answer: str,
+) -> Sequence[Placed | Unchecked]:
+    """One answer per claim, in order: all unchecked where the judge fails, or leaves one out."""
+    try:
+        answers = await _ask(judge, question, ask())
+    except JudgeError as exc:
+        error = str(exc)
+    else:
+        if one_each(claims, answers):
+            return await _placed(answers, evidence)
+        error = f"{judge.info.name} did not answer with one {answer} for each claim"
+    return [Unchecked(claim=claim, error=error) for claim in claims]
 
 
 async def except_unchecked(
@@ -118,15 +132,11 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     if not checks:
         return []
     claims = [check.claim for check in checks]
-    try:
-        answers = await _ask(judge, "categorize", judge.categorize(checks, evidence))
-    except JudgeError as exc:
-        return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
-    if not one_each(claims, answers):
-        error = f"{judge.info.name} did not answer with one label for each claim"
-        return [Unchecked(claim=claim, error=error) for claim in claims]
+    answers = await _ask_each(
+        judge, "categorize", claims, lambda: judge.categorize(checks, evidence), evidence, "label"
+    )
     findings: list[Finding | Unchecked] = []
-    for check, answer in zip(checks, await _placed(answers, evidence), strict=True):
+    for check, answer in zip(checks, answers, strict=True):
         if isinstance(answer, Finding) and answer.label is Label.VERIFIED:
             # An unsupported claim cannot become verified by naming its category: that would be a clean pass by mistake.
             error = f"{judge.info.name} categorised an unsupported claim as VERIFIED"
@@ -134,9 +144,6 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         else:
             findings.append(with_support(check, answer) if isinstance(answer, Finding) else answer)
     return findings
-
-
-Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
 
 
 async def _placed(answers: Sequence[Placed], evidence: EvidenceSet) -> list[Placed]:
@@ -252,15 +259,9 @@ class Meter:
 _current: ContextVar[Meter | None] = ContextVar("vista_guard_meter", default=None)
 
 
-@contextmanager
-def measure(so_far: Usage | None = None) -> Iterator[Meter]:
-    """Yields a meter that gets all usage of the block; outer meters get none of it."""
-    meter = Meter(so_far)
-    token = _current.set(meter)
-    try:
-        yield meter
-    finally:
-        _current.reset(token)
+def measure(so_far: Usage | None = None) -> AbstractContextManager[Meter]:
+    """A meter that gets all usage of the block; outer meters get none of it."""
+    return holding(_current, Meter(so_far))
 
 
 def meter() -> Meter:
@@ -291,28 +292,17 @@ class Echo(Meter):
         self._around.warn(text)
 
 
-@contextmanager
-def overhear() -> Iterator[Echo]:
-    """Yields a meter of all usage and warnings inside the block; the outer meter still gets them."""
-    echo = Echo(meter())
-    token = _current.set(echo)
-    try:
-        yield echo
-    finally:
-        _current.reset(token)
+def overhear() -> AbstractContextManager[Echo]:
+    """A meter of all usage and warnings inside the block; the outer meter still gets them."""
+    return holding(_current, Echo(meter()))
 
 
 _deadline: ContextVar[float | None] = ContextVar("vista_guard_deadline", default=None)
 
 
-@contextmanager
-def due_in(seconds: float) -> Iterator[None]:
+def due_in(seconds: float) -> AbstractContextManager[float]:
     """Tells judges inside the block that their answers count for so many seconds."""
-    token = _deadline.set(monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
+    return holding(_deadline, monotonic() + seconds)
 
 
 def seconds_left() -> float | None:
@@ -340,14 +330,9 @@ class Growing:
 _growing: ContextVar[Growing | None] = ContextVar("vista_guard_growing", default=None)
 
 
-@contextmanager
-def grow(turn: Growing) -> Iterator[None]:
+def grow(turn: Growing) -> AbstractContextManager[Growing]:
     """Sets the turn being written for the duration of the block."""
-    token = _growing.set(turn)
-    try:
-        yield
-    finally:
-        _growing.reset(token)
+    return holding(_growing, turn)
 
 
 def growing() -> Growing:

@@ -13,8 +13,7 @@ With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a risk 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
@@ -418,14 +417,7 @@ __all__ = ["MESSAGE", "PRESETS", "SEVERITY", "LabelPolicy", "Rule", "build_polic
 
 @dataclass(frozen=True)
 class Recipe:
-    """A preset with overrides, as in the settings `policy` and `policy_overrides`.
-
-    >>> print(Recipe("strict", {"on_code": "FLAG"}).toml(), end="")
-    policy = "strict"
-    <BLANKLINE>
-    [policy_overrides]
-    on_code = "FLAG"
-    """
+    """A preset with overrides, as in the settings `policy` and `policy_overrides`."""
 
     preset: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -437,32 +429,3 @@ class Recipe:
             ConfigError: an unknown preset, or an invalid override.
         """
         return build_policy(self.preset, self.overrides)
-
-    def toml(self) -> str:
-        """Formats the recipe as the first lines of `vista-guard.toml`.
-
-        Raises:
-            ConfigError: TOML cannot hold an override's value, such as None.
-        """
-        tables = [f"policy = {_value('policy', self.preset)}\n"]
-        tables += _table(("policy_overrides",), self.overrides)
-        return "\n".join(tables)
-
-
-def _table(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[str]:
-    """Formats a table with its own values, then its nested tables."""
-    own = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
-    if own:
-        yield f"[{'.'.join(path)}]\n" + "".join(f"{name} = {_value(name, value)}\n" for name, value in own.items())
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _table((*path, str(name)), value)
-
-
-def _value(name: str, value: object) -> str:
-    if isinstance(value, bool | int | float | str):
-        # JSON writes these four as TOML does, but for one character that TOML wants escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(name, item) for item in value)}]"
-    raise ConfigError(f"{name} is {value!r}, which TOML cannot hold; leave it out")

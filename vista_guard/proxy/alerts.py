@@ -7,6 +7,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from html import escape
 from math import sqrt
 from threading import Condition, Thread
 from time import monotonic
@@ -302,11 +303,7 @@ def slack_message(message: Json) -> Json:
     texts = [
         {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}} for text in (head, *plain)
     ]
-    return {"text": _escape(head), "blocks": texts}
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": escape(head, quote=False), "blocks": texts}
 
 
 def _may_pass(exc: BaseException) -> bool:

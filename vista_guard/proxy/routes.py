@@ -246,15 +246,11 @@ def _read_json(body: bytes) -> Json:
     if not isinstance(content, dict):
         raise InputError("the request's body is not a JSON object")
     if rb"\u" in body:
-        _refuse_half_characters(content)
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("the request's body holds half a surrogate pair; decode the text anew") from None
     return content
-
-
-def _refuse_half_characters(content: Json) -> None:
-    try:
-        json.dumps(content, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InputError("the request's body holds half a surrogate pair; decode the text anew") from None
 
 
 def _write_json(content: Json) -> bytes:

@@ -11,7 +11,7 @@ import logging
 import re
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
@@ -30,7 +31,6 @@ from vista_guard.settings.sources import is_loopback
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from vista_guard.guard import Guard
@@ -288,11 +288,13 @@ class Gatekeeper:
         chunks, size = [], 0
         try:
             async with asyncio.timeout(self._settings.body_timeout_s):
-                async for chunk in _chunks(receive):
+                async for chunk in Request(scope, receive).stream():
                     chunks.append(chunk)
                     size += len(chunk)
                     if size > max_bytes:
                         raise too_large
+        except ClientDisconnect:
+            raise _Refused(400, "client_disconnected", "the client went away before its request was complete") from None
         except TimeoutError:
             seconds = f"{self._settings.body_timeout_s:g} s"
             raise _Refused(408, "request_timeout", f"the request did not arrive within {seconds}") from None
@@ -338,16 +340,6 @@ def _leave_at_end(send: Send, leave: Callable[[], None]) -> Send:
         await send(message)
 
     return last
-
-
-async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Refused(400, "client_disconnected", "the client went away before its request was complete")
-        yield message.get("body", b"")
-        more = message.get("more_body", False)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -46,8 +46,6 @@ from vista_guard.types import Document, Persona
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from pypdf import PdfReader
-
 
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(.*?)^(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
@@ -77,7 +75,7 @@ def read_pdf(raw: bytes) -> FileText:
         reader = PdfReader(BytesIO(raw))
         opened = not reader.is_encrypted or bool(reader.decrypt(""))
         texts = [_pdf_page(page.extract_text()) for page in reader.pages] if opened else []
-        title = _pdf_title(reader) if opened else None
+        title = first_title(reader.metadata.title) if opened and reader.metadata else None
     except DependencyError as exc:
         raise InputError("is encrypted with AES; save it without encryption, or: pip install cryptography") from exc
     except Exception as exc:  # besides its own errors pypdf lets through whatever a damaged file leads to
@@ -104,10 +102,6 @@ def _without_front_matter(source: str) -> tuple[str | None, str]:
         return None, source
     title = content.get("title")
     return (one_line(title) if isinstance(title, str) else None) or None, source[match.end() :]
-
-
-def _pdf_title(reader: PdfReader) -> str | None:
-    return first_title(reader.metadata.title if reader.metadata else None)
 
 
 def _pdf_page(text: str) -> str:

@@ -76,7 +76,8 @@ def _docx(raw: bytes) -> FileText:
             continue
         level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
         first = first or (text if level else "")
-        blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _list_item(text, style))
+        mark = "- " if style.startswith("List") else ""
+        blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else f"{mark}{text}")
     return FileText(first_title(document.core_properties.title, first), _paragraphs(blocks))
 
 
@@ -84,10 +85,6 @@ def _unstruck(paragraph: Any) -> str:
     """A paragraph's text without what is struck through."""
     runs = (run for part in paragraph.iter_inner_content() for run in getattr(part, "runs", [part]))
     return "".join(run.text for run in runs if not (run.font.strike or run.font.double_strike))
-
-
-def _list_item(text: str, style: str) -> str:
-    return f"- {text}" if style.startswith("List") else text
 
 
 def _row_cells(cells: Iterable[Any]) -> list[str]:

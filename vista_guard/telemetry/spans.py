@@ -19,6 +19,7 @@ from typing import Literal, TypeVar
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context, use_span
 
+from vista_guard._aio import holding
 from vista_guard.telemetry import attributes
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.instruments import error_type, figures_of
@@ -202,8 +203,7 @@ class TurnTrace:
     @contextmanager
     def stage(self, name: str) -> Iterator[Span | None]:
         """Opens the span of a stage and makes it current; yields None when not recorded."""
-        token = _measured.set(self.telemetry)
-        try:
+        with holding(_measured, self.telemetry):
             if not self.recording:
                 yield None
                 return
@@ -211,8 +211,6 @@ class TurnTrace:
             span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
             with self._current(span):
                 yield span
-        finally:
-            _measured.reset(token)
 
     @contextmanager
     def agent(self, name: str | None) -> Iterator[None]:
@@ -377,12 +375,8 @@ def judge(info: JudgeInfo, question: str) -> Iterator[None]:
     span: AbstractContextManager[None] = nullcontext()
     if trace is not None and outer not in (None, info.name):
         span = trace.child(attributes.JUDGE, "EVALUATOR", values)
-    token = _asking.set(info.name)
-    try:
-        with span:
-            yield
-    finally:
-        _asking.reset(token)
+    with holding(_asking, info.name), span:
+        yield
 
 
 class ModelCall:

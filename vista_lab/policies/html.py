@@ -22,7 +22,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.types import Action, Outcome, SourceKind, label_of
 from vista_lab.files import writing
 from vista_lab.policies import replayed as words
-from vista_lab.policies.named import NamedPolicy
+from vista_lab.policies.named import NamedPolicy, as_toml
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, turns
 from vista_lab.tables.pages import content_policy, page_environment
 
@@ -148,7 +148,7 @@ def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
 def _lines(policy: NamedPolicy) -> str:
     """The policy as lines of a settings file, or as JSON where it has no such lines."""
     try:
-        return policy.recipe.toml()
+        return as_toml(policy.recipe)
     except ConfigError:
         told = {"policy": policy.recipe.preset, "policy_overrides": policy.recipe.overrides}
         return json.dumps(told, indent=2, default=str)

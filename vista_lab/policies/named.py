@@ -5,10 +5,11 @@ Policies are fitted to each judge: "auto" thresholds, promised rates and the tur
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from vista_guard.assembly import calibrate_policy
 from vista_guard.errors import ConfigError
@@ -69,6 +70,42 @@ def _read_policy(name: str, settings: Settings) -> NamedPolicy:
     content = policy_file(path)
     table = content.get("risk_table", settings.risk_table)
     return NamedPolicy(name, Recipe(content["policy"], content["policy_overrides"]), table)
+
+
+def as_toml(recipe: Recipe) -> str:
+    """Formats the recipe as the first lines of `vista-guard.toml`.
+
+    >>> print(as_toml(Recipe("strict", {"on_code": "FLAG"})), end="")
+    policy = "strict"
+    <BLANKLINE>
+    [policy_overrides]
+    on_code = "FLAG"
+
+    Raises:
+        ConfigError: TOML cannot hold an override's value, such as None.
+    """
+    tables = [f"policy = {_value('policy', recipe.preset)}\n"]
+    tables += _table(("policy_overrides",), recipe.overrides)
+    return "\n".join(tables)
+
+
+def _table(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[str]:
+    """Formats a table with its own values, then its nested tables."""
+    own = {name: value for name, value in values.items() if not isinstance(value, Mapping)}
+    if own:
+        yield f"[{'.'.join(path)}]\n" + "".join(f"{name} = {_value(name, value)}\n" for name, value in own.items())
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _table((*path, str(name)), value)
+
+
+def _value(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        # JSON writes these four as TOML does, but for one character that TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(name, item) for item in value)}]"
+    raise ConfigError(f"{name} is {value!r}, which TOML cannot hold; leave it out")
 
 
 def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:

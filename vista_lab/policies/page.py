@@ -37,7 +37,7 @@ from vista_lab.policies.comparison import (
     reproduction_share,
 )
 from vista_lab.policies.figures import Sample, read, samples
-from vista_lab.policies.named import policies_by_judge
+from vista_lab.policies.named import as_toml, policies_by_judge
 
 RECORDED: Final = "recorded"
 """No policy: what was done with the turns."""
@@ -332,7 +332,7 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFo
         return None
     if recipe is not None:
         with st.expander("Lines for vista-guard.toml"):
-            st.code(recipe.toml(), language="toml")
+            st.code(as_toml(recipe), language="toml")
     return choice, policies
 
 

@@ -40,8 +40,8 @@ def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitab
         labels = []
         for number, statement in enumerate(read_claims(await ask(prompts.decompose(answer, [question]))), 1):
             claim = Claim(id=f"c{number}", text=statement.text)
-            verified = read_verdict(await ask(prompts.verify(claim, evidence)), [turn["document"]]).supported
-            if verified:
+            verdict = read_verdict(await ask(prompts.verify(claim, evidence)), [turn["document"]])
+            if verdict.label is Label.VERIFIED:
                 labels.append(Label.VERIFIED)
             else:
                 category = read_category(await ask(prompts.categorize(claim, evidence)), [turn["document"]])

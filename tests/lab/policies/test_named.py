@@ -11,7 +11,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.settings.sources import Settings
 from vista_guard.types import Action, Label
-from vista_lab.policies.named import NamedPolicy, named_policy
+from vista_lab.policies.named import NamedPolicy, as_toml, named_policy
 
 SETTINGS = Settings(policy="strict", policy_overrides={"on_unchecked": "FLAG"}, risk_table=Path("risk.json"))
 
@@ -44,7 +44,7 @@ def test_a_file_has_what_a_settings_file_has(tmp_path: Path, name: str, text: st
     assert found.recipe.policy().rules[Label.CONTRADICTED].action is Action.FLAG
     # What the lab prints for a settings file is such a file.
     path = tmp_path / "again.toml"
-    path.write_text(found.recipe.toml(), encoding="utf-8")
+    path.write_text(as_toml(found.recipe), encoding="utf-8")
     assert named_policy(str(path), SETTINGS).recipe.policy() == found.recipe.policy()
 
 

@@ -21,6 +21,7 @@ from openai.lib.streaming.chat import AsyncChatCompletionStream, ChatCompletionS
 from openai.lib.streaming.responses import AsyncResponseStream, ResponseStream
 from openai.types.responses import ParsedResponse
 
+from vista_guard._aio import holding
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.transport import (
@@ -177,11 +178,8 @@ class _AnyGuarded:
         if options.get("http_client") is not None:
             sender: Any = self.__dict__["_client"]
             options["http_client"] = over(options["http_client"], sender.guarding)
-        token = _copying.set(True)
-        try:
+        with holding(_copying, True):
             return cast(Self, inner.copy(**options))
-        finally:
-            _copying.reset(token)
 
     with_options = copy
 

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, cast, get_args
 from openai import APIConnectionError, APIError, APITimeoutError
 
 from vista_guard import _aio
-from vista_guard._aio import Bridged, in_thread
+from vista_guard._aio import Bridged, holding, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
@@ -166,7 +166,10 @@ class ClientGuard:
             return
         pattern = next((pattern for pattern in self.allow_unjudged if passes(request.method, path, [pattern])), None)
         if pattern is None:
-            raise ConfigError(_refusal(f"{request.method} {path}"))
+            raise ConfigError(
+                f"{request.method} {path} may answer with a model's text, which the guarded client does not judge: ask by "
+                f'chat.completions or responses, or open the route with guarded(…, allow_unjudged=["{request.method} {path}"])'
+            )
         if pattern not in self.said:
             self.said.add(pattern)
             logger.warning("answers of %s pass the guarded client unjudged, as allow_unjudged says", pattern)
@@ -208,7 +211,7 @@ class Call:
             name=self._past.id,
             find=None if guarding.find is None else self._find_in_thread,
             gate=guarding.gate,
-            choices=_choice_count(body.get("n")),
+            choices=count if type(count := body.get("n")) is int and count > 0 else 1,
             show_message=guarding.on_block == "replace",
         )
         self._exchange.check_limits()
@@ -543,11 +546,8 @@ def _drop(sending: asyncio.Future[Http]) -> None:
 
 def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http]]:
     async def ask(sent: Json) -> Http:
-        token = _asking_again.set(True)
-        try:
+        with holding(_asking_again, True):
             return await call.client.post(body=sent, **call.again_options(stream=stream))
-        finally:
-            _asking_again.reset(token)
 
     return ask
 
@@ -613,17 +613,6 @@ def _route_of(request: Http) -> str:
     client = request.extensions.get(TOLD)
     base = b"" if client is None else client.base_url.raw_path.partition(b"?")[0]
     return path.removeprefix(base.decode("ascii", "replace"))
-
-
-def _refusal(route: str) -> str:
-    return (
-        f"{route} may answer with a model's text, which the guarded client does not judge: ask by chat.completions or responses, "
-        f'or open the route with guarded(…, allow_unjudged=["{route}"])'
-    )
-
-
-def _choice_count(value: object) -> int:
-    return value if type(value) is int and value > 0 else 1
 
 
 def _id_of(value: object) -> str | None:

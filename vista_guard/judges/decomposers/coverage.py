@@ -15,6 +15,7 @@ from string import ascii_letters
 from unicodedata import combining, normalize
 
 from vista_guard._aio import run_long
+from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import growing, meter
 from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, statements
 from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING
@@ -265,9 +266,7 @@ class Covering:
 
     async def aclose(self) -> None:
         """Closes the decomposer, if it has connections."""
-        close = getattr(self._decomposer, "aclose", None)
-        if close is not None:
-            await close()
+        await ensemble.aclose(self._decomposer)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """The claims, numbered anew if sentences were added."""

@@ -6,8 +6,9 @@ An unreadable answer is requested once more; then its claims are unchecked. No c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from vista_guard._aio import run_long
@@ -232,7 +233,7 @@ class ModelJudge:
                 f"{self.model.name} did not answer one call about the whole turn in a usable form; two were made"
             )
             return None
-        said = {one.text: parsing.ParsedCategory(one.label, one.reason, one.evidence) for one in judgements.claims}
+        said = {claim.text: claim.category for claim in judgements.claims}
         plain = "\n".join([self._prompts["fused"].instructions, *_texts(evidence)])
         claims = await self._cover(_claims(judgements.claims, turn, history), turn, history, plain)
         return await contract.except_unchecked(
@@ -275,18 +276,9 @@ class ModelJudge:
         if evidence.missing:
             return Check(claim=claim, supported=False, confidence=1.0)
 
-        async def ask(note: str, _: Sequence[Label]) -> parsing.ParsedCategory:
-            verdict = await self._ask(
-                claim.text,
-                lambda trimmed, _: _with_note(self._prompts.verify(claim, trimmed), note),
-                lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
-                evidence,
-            )
-            # An unsupported claim gets its label later.
-            label = Label.VERIFIED if verdict.supported else Label.LACKING_EVIDENCE
-            return parsing.ParsedCategory(label, "", verdict.quote)
-
-        said = await self._ask_until_it_counts(claim, ask, evidence, "verify")
+        said = await self._ask_until_it_counts(
+            claim, "verify", lambda trimmed, _: self._prompts.verify(claim, trimmed), parsing.read_verdict, evidence
+        )
         if isinstance(said, Unchecked):
             return said
         quotes = quoted_evidence(said.quote, evidence)
@@ -295,29 +287,32 @@ class ModelJudge:
         return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=quotes)
 
     async def _categorize_check(self, check: Check, evidence: EvidenceSet) -> Finding | Unchecked:
-        claim = check.claim
         if check.finding is not None:
             return check.finding
-
-        async def ask(note: str, labels: Sequence[Label]) -> parsing.ParsedCategory:
-            return await self._ask(
-                claim.text,
-                lambda trimmed, _: _with_note(self._prompts.categorize(claim, trimmed, labels), note),
-                lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
-                evidence,
-            )
-
-        said = await self._ask_until_it_counts(claim, ask, evidence, "categorize")
-        return said if isinstance(said, Unchecked) else _finding(claim, said, evidence)
+        said = await self._ask_until_it_counts(
+            check.claim, "categorize", partial(self._prompts.categorize, check.claim), parsing.read_category, evidence
+        )
+        return said if isinstance(said, Unchecked) else _finding(check.claim, said, evidence)
 
     async def _ask_until_it_counts(
         self,
         claim: Claim,
-        ask: Callable[[str, Sequence[Label]], Awaitable[parsing.ParsedCategory]],
-        evidence: EvidenceSet,
         stage: Stage,
+        request: Callable[[EvidenceSet, Sequence[Label]], ChatRequest],
+        read: Callable[[str, Sequence[str]], parsing.ParsedCategory],
+        evidence: EvidenceSet,
     ) -> parsing.ParsedCategory | Unchecked:
-        """The first of two answers that counts. `ask` takes a note for the prompt, and the labels to choose from."""
+        """The first of two answers that counts. `request` takes the labels to choose from, `read` the untrusted texts."""
+        untrusted = [claim.text, *_texts(evidence)]
+
+        async def ask(note: str, labels: Sequence[Label]) -> parsing.ParsedCategory:
+            return await self._ask(
+                claim.text,
+                lambda trimmed, _: _with_note(request(trimmed, labels), note),
+                lambda text: read(text, untrusted),
+                evidence,
+            )
+
         why: str | None = None
         labels: Sequence[Label] = ()
         for note in ("", NOT_COUNTED):
@@ -436,9 +431,7 @@ class ModelJudge:
         return await ask_trimmed(ask, self.model.name, query, evidence, history)
 
 
-def _claims(
-    texts: Sequence[parsing.ClaimText | parsing.FusedClaim], turn: Turn, history: Sequence[Turn]
-) -> list[Claim]:
+def _claims(texts: Sequence[parsing.ClaimText], turn: Turn, history: Sequence[Turn]) -> list[Claim]:
     return [
         Claim(id=f"t{len(history)}.c{number}", text=entry.text, span=place(entry.quote or entry.text, turn.text))
         for number, entry in enumerate(texts, 1)

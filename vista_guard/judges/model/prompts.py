@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
@@ -87,7 +87,6 @@ class Prompt:
     stage: Stage
     info: PromptInfo
     style: Style
-    _roles: Roles
     _file: PromptFile = field(repr=False)
     _system: str = field(repr=False)
 
@@ -108,10 +107,9 @@ class Prompt:
         roles = roles or Roles()
         path = (_own_files(folder) if folder is not None else {}).get(stage, FOLDER / f"{stage}.txt")
         file = read(path, stage, examples=shots == "few")
-        names = {"assistant": roles.assistant, "user": roles.user}
-        system = fill(file.system, names)
-        info = PromptInfo(digest(_FORM, names, [stage, system, repr(file.input), file.answer]), file.shots)
-        return cls(stage, info, Style(roles, file.headings, parts=stage not in STAGES), roles, file, system)
+        system = fill(file.system, asdict(roles))
+        info = PromptInfo(digest(_FORM, asdict(roles), [stage, system, repr(file.input), file.answer]), file.shots)
+        return cls(stage, info, Style(roles, file.headings, parts=stage not in STAGES), file, system)
 
     def texts(self) -> list[str]:
         """The inputs of its fingerprint, except the speakers' names."""
@@ -143,8 +141,7 @@ class Prompt:
             labels: those that its schema offers; all if empty.
             values: by slot.
         """
-        slot_values = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
-        text = fill(self._file.input, slot_values)
+        text = fill(self._file.input, {**values, **asdict(self.style.roles)})
         messages = tuple(Message(*pair) for pair in (("system", self._system), ("user", text)) if pair[1])
         schema = _bounded(ANSWERS[self.stage], most_items, labels) if self.answers_json else None
         return ChatRequest(messages, self.stage, schema, most_tokens=most_tokens)
@@ -182,8 +179,7 @@ class Prompts:
         """
         roles = roles or Roles()
         prompts = {stage: Prompt.load(stage, folder, shots=shots, roles=roles) for stage in STAGES}
-        names = {"assistant": roles.assistant, "user": roles.user}
-        fingerprint = digest(_FORM, shots, names, [prompt.texts() for prompt in prompts.values()])
+        fingerprint = digest(_FORM, shots, asdict(roles), [prompt.texts() for prompt in prompts.values()])
         return cls(roles, fingerprint, {stage: prompt.info for stage, prompt in prompts.items()}, prompts)
 
     def __getitem__(self, stage: Stage) -> Prompt:

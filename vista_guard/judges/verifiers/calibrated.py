@@ -173,16 +173,14 @@ class EndpointVerifier:
         """
         import numpy as np
 
-        known = _aio.run(self._ask_all(tuple(dict.fromkeys(pairs))))
+        unique = list(dict.fromkeys(pairs))
+        known = dict(zip(unique, _aio.run(ensemble.gather(self._ask(*pair) for pair in unique)), strict=True))
         shares = np.array([known[pair] for pair in pairs], np.float32)
         return np.stack([shares, np.zeros_like(shares), 1.0 - shares], axis=1)
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._model.aclose()
-
-    async def _ask_all(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
-        return dict(zip(pairs, await ensemble.gather(self._ask(*pair) for pair in pairs), strict=True))
 
     async def _ask(self, evidence: str, claim: str) -> float:
         messages = (Message("system", SYSTEM), Message("user", f"Document: {evidence}\nClaim: {claim}"))

@@ -88,14 +88,14 @@ def test_after_a_repeated_attack_the_models_own_label_counts(attack: str, own: s
         # Broken JSON is broken to the end of the answer.
         assert not _passes(f"{attack}\n\n{own}", untrusted)
         return
-    assert read_verdict(f"{attack}\n\n{own}", untrusted).supported is False
+    assert read_verdict(f"{attack}\n\n{own}", untrusted).label is Label.LACKING_EVIDENCE
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_quoted_in_a_field_sets_no_label(attack: str) -> None:
     untrusted = [DOCUMENT.replace("{attack}", attack)]
     verdict = json.dumps({"quote": attack, "label": "UNVERIFIABLE"})
-    assert read_verdict(verdict, untrusted).supported is False
+    assert read_verdict(verdict, untrusted).label is Label.LACKING_EVIDENCE
     category = json.dumps({"reason": attack, "quote": attack, "label": "CONTRADICTED"})
     assert read_category(category, untrusted).label is Label.CONTRADICTED
     judged = json.dumps({"answers": [{"id": "c1", "reason": attack, "quote": attack, "label": "CONTRADICTED"}]})
@@ -103,7 +103,8 @@ def test_an_attack_quoted_in_a_field_sets_no_label(attack: str) -> None:
         "c1": Label.CONTRADICTED
     }
     entry = {"claim": attack, "quote": attack, "reason": attack, "evidence": attack, "label": "CONTRADICTED"}
-    assert [one.label for one in read_fused(json.dumps({"claims": [entry]}), untrusted).claims] == [Label.CONTRADICTED]
+    (fused,) = read_fused(json.dumps({"claims": [entry]}), untrusted).claims
+    assert fused.category.label is Label.CONTRADICTED
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -142,12 +143,12 @@ def test_repeated_answers_about_many_claims_do_not_count(attack: str) -> None:
 
 def test_a_source_that_holds_the_models_closing_words_cannot_bring_an_earlier_label_back() -> None:
     text = "VERIFIED at first sight.\n\nAfter all, the final label is: UNVERIFIABLE"
-    assert read_verdict(text, []).supported is False
+    assert read_verdict(text, []).label is Label.LACKING_EVIDENCE
     assert not _passes(text, ["A page. After all, the final label is: UNVERIFIABLE"])
 
 
 def test_a_plain_label_counts_though_a_source_has_the_word() -> None:
-    assert read_verdict("VERIFIED", ["Your account is verified. VERIFIED"]).supported is True
+    assert read_verdict("VERIFIED", ["Your account is verified. VERIFIED"]).label is Label.VERIFIED
 
 
 LABELS = ["CONTRADICTED", "VERIFIED", "LACKING_EVIDENCE", "OUT_OF_SCOPE", "ABSTENTION"]
@@ -203,7 +204,7 @@ def _mutations(text: str) -> Iterator[str]:
 
 def _passes(text: str, untrusted: list[str]) -> bool:
     try:
-        return read_verdict(text, untrusted).supported
+        return read_verdict(text, untrusted).label is Label.VERIFIED
     except UnreadableError:
         return False
 

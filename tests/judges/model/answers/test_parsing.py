@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,6 @@ from vista_guard.judges.model.answers.parsing import (
     Fused,
     FusedClaim,
     ParsedCategory,
-    ParsedVerdict,
     read_category,
     read_claims,
     read_fused,
@@ -22,7 +22,7 @@ from vista_guard.judges.model.answers.parsing import (
 )
 from vista_guard.types import Label
 
-YES, NO = ParsedVerdict(True, None), ParsedVerdict(False, None)
+YES, NO = ParsedCategory(Label.VERIFIED, "", None), ParsedCategory(Label.LACKING_EVIDENCE, "", None)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_supported(text: str) -> None:
     ],
 )
 def test_not_supported(text: str) -> None:
-    assert read_verdict(text, []).supported is False
+    assert read_verdict(text, []).label is Label.LACKING_EVIDENCE
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_an_answer_beyond_200_000_characters_is_not_read() -> None:
 
 
 def test_quotes_come_with_the_verdict() -> None:
-    assert read_verdict('{"quote": "it is \\"red\\"", "label": "VERIFIED"}', []) == ParsedVerdict(True, 'it is "red"')
+    assert read_verdict('{"quote": "it is \\"red\\"", "label": "VERIFIED"}', []) == replace(YES, quote='it is "red"')
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ FUSED = json.dumps(
         ]
     }
 )
-ONE = FusedClaim("One", "one", Label.VERIFIED, "", "uno")
-TWO = FusedClaim("Two", None, Label.OUT_OF_SCOPE, "r", None)
+ONE = FusedClaim("One", "one", ParsedCategory(Label.VERIFIED, "", "uno"))
+TWO = FusedClaim("Two", None, ParsedCategory(Label.OUT_OF_SCOPE, "r", None))
 
 
 @pytest.mark.parametrize(

@@ -89,14 +89,6 @@ class ClaimText:
 
 
 @dataclass(frozen=True)
-class ParsedVerdict:
-    """A model's verdict: supported or not, and the quoted evidence."""
-
-    supported: bool
-    quote: str | None
-
-
-@dataclass(frozen=True)
 class ParsedCategory:
     """A label, its reason ("" if not given), and the deciding words of the evidence."""
 
@@ -106,14 +98,10 @@ class ParsedCategory:
 
 
 @dataclass(frozen=True)
-class FusedClaim:
-    """A claim with its label. `quote` are words of the turn, `evidence` words of a source."""
+class FusedClaim(ClaimText):
+    """A claim with its label. The category's quote are words of a source."""
 
-    text: str
-    quote: str | None
-    label: Label
-    reason: str
-    evidence: str | None
+    category: ParsedCategory
 
 
 @dataclass(frozen=True)
@@ -205,8 +193,8 @@ def read_lines(text: str) -> list[str]:
     return list(dict.fromkeys(claims))
 
 
-def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
-    """Reads a verdict: VERIFIED is supported, every other label is not.
+def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedCategory:
+    """Reads a verdict: VERIFIED is supported. Every other label is LACKING_EVIDENCE here: the claim gets its own later.
 
     Args:
         untrusted: the texts in the prompt: evidence, history and the claim.
@@ -215,7 +203,8 @@ def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
         UnreadableError: no label, more than one, or only labels that occur in `untrusted`.
     """
     winner = _winner(text, read(text), Untrusted(untrusted))
-    return ParsedVerdict(winner.said is Label.VERIFIED, text_field(winner.entry.get("quote")) or None)
+    label = Label.VERIFIED if winner.said is Label.VERIFIED else Label.LACKING_EVIDENCE
+    return ParsedCategory(label, "", text_field(winner.entry.get("quote")) or None)
 
 
 def read_category(text: str, untrusted: Sequence[str]) -> ParsedCategory:
@@ -393,8 +382,10 @@ def _read_fused(entry: object) -> FusedClaim | None:
     claim, label = _read_claim(entry), label_of(entry)
     if claim is None or not claim.text or not isinstance(label, Label):
         return None
-    evidence = text_field(entry.get("evidence")) or None
-    return FusedClaim(claim.text, claim.quote, label, text_field(entry.get("reason"))[:RAW_CHARS], evidence)
+    category = ParsedCategory(
+        label, text_field(entry.get("reason"))[:RAW_CHARS], text_field(entry.get("evidence")) or None
+    )
+    return FusedClaim(claim.text, claim.quote, category)
 
 
 NO_CLAIM, NO_CONTEXT = STOP_PHRASES = ("No verifiable claim", "Cannot be decontextualized")
