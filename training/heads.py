@@ -33,7 +33,7 @@ FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from three times."""
-WRITTEN, REVIEWS, REMARKS = 15000, 700, 6
+WRITTEN, REVIEWS, REMARKS = 5000, 700, 6
 """Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
 _VRM = {
     "edification": FACTUAL, "disclosure": OPINION, "advisement": OPINION, "ack.": OPINION, "acknowledgment": OPINION,
@@ -64,7 +64,8 @@ def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
     pairs = list(written.written(data, "train"))
     silent = {pair.hypothesis for pair in pairs if pair.kind == "written_a"}
     claims = sorted({pair.hypothesis for pair in pairs} - silent)
-    said = [claim.text for text in sorted(silent) for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
+    spelt = sorted(silent | {text.replace("can't", "cannot").replace("n't", " not") for text in silent})
+    said = [claim.text for text in spelt for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
     return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))] + [
         (text, ABSTENTION) for text in said
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from vista_guard.judges.embedded.english.cues import REPORTING, abstains, can_be_verb
+from vista_guard.judges.embedded.english.cues import REPORTING, can_be_verb
 from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
     finite_verb,
@@ -138,6 +138,7 @@ LITERAL = re.compile(
     r"\d|\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|January|February|March|April|May|June|July|August|September|October"
     r"|November|December)\b"
 )
+_UNTOLD = re.compile(r"(?:n['’]t|\bnot) (?P<verb>\w+)$")
 _TURNED = re.compile(
     r"\s(?:do|does|did|am|is|was|ha(?:ve|s|d)|can|could|will|would|should)\s(?:i|you|we|the (?:assistant|user))(?![\w']).*",
     re.IGNORECASE,
@@ -245,8 +246,14 @@ def inner_statements(sentence: str) -> Iterator[str]:
         text for number, part in enumerate(parts) for text in _part_statements(sentence, part, parts[number + 1 :])
     )
     whole = sentence.rstrip(" .!?")
-    inside = (text for text in map(_without_main, texts) if text and len(text) < len(whole) and not abstains(text))
+    inside = (text for text in map(_without_main, texts) if text and len(text) < len(whole) and not _is_silent(text))
     yield from itertools.islice(inside, _MOST)
+
+
+def _is_silent(text: str) -> bool:
+    """True if it ends where what isn't told would stand: "The page doesn't say"."""
+    found = _UNTOLD.search(text)
+    return found is not None and found["verb"].lower() in REPORTING
 
 
 def _without_main(text: str) -> str:

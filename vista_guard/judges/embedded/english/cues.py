@@ -53,37 +53,6 @@ _ABSTENTION = tuple(
         r"(?:has|have|had)(?:\s?n'?t| not| never) (?:\w+ )?heard (?:of|about)",
     )
 )
-_REFUSAL = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"^the assistant's (?:knowledge|training(?: data)?|information) (?:ends|ended|stops|stopped|goes|only goes)"
-        r" (?:in|at|with|to|up to|until) [\w ]{2,20}\W*$",
-        r"\bas an? (?:ai|artificial intelligence|(?:large |ai )*language model|machine|(?:computer )?program)\b"
-        r"[^.]{0,60}?(?:n't|\bnot|\bcannot|\bno|\bnever|\blacks?|\bunable)\b",
-        r"^(?:the assistant|i) (?:has no|have no|lacks?|(?:does|do)(?:n't| not) (?:have|possess|experience)) "
-        r"(?:any |human |real |personal )*(?:feelings?|emotions?|experiences?|opinions?|beliefs?|preferences?|consciousness"
-        r"|memories|(?:physical )?body|real-time)\b",
-        r"\bthere(?:'s| is) no (?:\w+ )?way (?:to|of) (?:know|tell|say|predict|be sure|be certain)",
-        r"\bit(?:'s| is) (?:impossible|not possible) to (?:know|predict|tell|say for sure|say with|foresee)\b",
-        r"^(?:sharing|providing|giving out|helping|promoting|writing|creating|explaining how) [^.]{1,80} would "
-        r"(?:violate|be (?:a violation|unethical|illegal|wrong|harmful|inappropriate|irresponsible))\b",
-    )
-)
-_SILENT = re.compile(
-    r"^(?:unfortunately,? |however,? |but )?(?:the|this|that|these|those|my|our|your|its|none of the|neither of the) "
-    r"(?:[\w'’-]+ ){0,3}?(?:documents?|texts?|passages?|pages?|leaflets?|manuals?|sources?|articles?|context|polic(?:y|ies)"
-    r"|guides?|guidelines?|notes?|minutes|brochures?|website|site|faqs?|contracts?|letters?|e-?mails?|reports?|materials?|handbooks?"
-    r"|recipes?|instructions?|schedules?|timetables?|tables?|lists?|excerpts?|references?|statements?|summar(?:y|ies)|terms|rules|agreements?)"
-    r"(?: (?:provided|given|above|here|itself|at hand))?,? "
-    r"(?:(?:does|do|did)(?:n['’]t| not)|(?:says?|gives?|states?) nothing|never)"
-    r"(?: (?:actually|explicitly|clearly|directly|specifically|anywhere|really|even))?"
-    r"(?: (?:says?|states?|mentions?|specif(?:y|ies)|tells?|indicates?|clarif(?:y|ies)|discloses?|reveals?)\b| (?:about|on)\b)"
-    r"|\bthere(?:['’]s| is| was) (?:no|nothing) (?:mention|word|indication|statement|information|said|stated|mentioned)\b"
-    r"|\b(?:is|are)(?:n['’]t| not| never) (?:mentioned|stated|specified|said|disclosed|indicated)\b[^.]{0,20}"
-    r"\b(?:documents?|texts?|passages?|pages?|sources?|articles?|context|material|leaflet|manual|policy|guide|here)\b",
-    re.IGNORECASE,
-)
-"""Says that a text is silent: no statement about the world, but that the text has no answer."""
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _TASTE = re.compile(
     rf"^{_WHO}(?:'s favou?rite|'s opinion| (?:\w+ )?"
@@ -187,7 +156,7 @@ def without_quotes(claim: str) -> str:
 def abstains(claim: str) -> bool:
     """True if the claim refuses, or says that its speaker does not know. Quotations do not count."""
     unquoted = _QUOTED.sub(" ", claim)
-    return any(pattern.search(unquoted) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
+    return any(pattern.search(unquoted) for pattern in _ABSTENTION)
 
 
 _OF_TELLING = re.compile(
