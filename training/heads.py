@@ -64,11 +64,24 @@ def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
     pairs = list(written.written(data, "train"))
     silent = {pair.hypothesis for pair in pairs if pair.kind == "written_a"}
     claims = sorted({pair.hypothesis for pair in pairs} - silent)
-    spelt = sorted(silent | {text.replace("can't", "cannot").replace("n't", " not") for text in silent})
+    spelt = sorted({form for text in silent for form in (text, _in_full(text))})
     said = [claim.text for text in spelt for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
     return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))] + [
         (text, ABSTENTION) for text in said
     ]
+
+
+def _in_full(text: str) -> str:
+    """A text without its contractions."""
+    for short, full in (
+        ("can't", "cannot"),
+        ("won't", "will not"),
+        ("n't", " not"),
+        ("There's", "There is"),
+        ("'m", " am"),
+    ):
+        text = text.replace(short, full)
+    return text
 
 
 def remark_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:

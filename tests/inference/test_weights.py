@@ -197,7 +197,6 @@ FIT = {
     "bias": [0, 0, 0],
     "supported": 0.5,
     "contradicted": 0.8,
-    "given": 0.8,
     "max_length": 192,
 }
 

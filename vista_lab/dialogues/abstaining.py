@@ -13,7 +13,9 @@ from vista_guard.reading.passages import sentence_spans
 from vista_lab.dialogues.records import AnswerLine
 
 _DECLINES = re.compile(
-    r"\b(?:the (?:assistant|model|speaker)|i|we)\b(?:['’][a-z]+)?(?: [\w-]+){0,3}? (?:declines?|refuses?)\b",
+    r"\b(?:the (?:assistant|model|speaker)|i|we)\b(?:['’][a-z]+)?(?: [\w-]+){0,3}? (?:declines?|refuses?)\b"
+    r"|\b(?:documents?|context|sources?|passages?|texts?)\b(?: \w+){0,2}? (?:do|does|did)(?:n['’]t| not) "
+    r"(?:mention|say|state|give|contain|provide|specify)\b",
     re.IGNORECASE,
 )
 _COURTESY = re.compile(

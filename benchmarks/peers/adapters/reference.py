@@ -47,8 +47,8 @@ def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitab
                 category = read_category(await ask(prompts.categorize(claim, evidence)), [turn["document"]])
                 labels.append(category.label)
         counts = Counter(label.value for label in labels)
-        verdict = "clean" if set(labels) <= {Label.VERIFIED} else "found"
-        return {"verdict": verdict, "said": ", ".join(f"{count} {label}" for label, count in counts.items())}
+        found = "clean" if set(labels) <= {Label.VERIFIED} else "found"
+        return {"verdict": found, "said": ", ".join(f"{count} {label}" for label, count in counts.items())}
 
     return judge
 

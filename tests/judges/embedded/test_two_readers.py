@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,6 @@ FIT = ReaderFit(
     bias=(0, 0, 0),
     supported=0.5,
     contradicted=0.8,
-    given=0.8,
     max_length=192,
 )
 NOTES = "The harbour cafe is on the quay. It serves soup until nine. Dogs stay outside."
@@ -104,16 +102,3 @@ def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:
     (tmp_path / "judge.json").write_text(json.dumps({**fields, "reader": {"open_from": 0.1}}))
     with raises(ConfigError, "judge.json"):
         Calibration.load(tmp_path)
-
-
-def test_an_abstention_that_misses_what_a_document_gives_is_contradicted() -> None:
-    said = "The page doesn't say until when soup is served."
-    none, careful = (Rows(defaultdict(lambda row=row: row)) for row in ((0.1, 0.1, 0.8), (0.1, 0.85, 0.05)))
-    embedder, limits = OnnxEmbedder(), replace(Calibration.load(), reader=FIT)
-    found = {}
-    for name, reader in (("quick", None), ("careful", careful), ("unsure", none)):
-        judge = EmbeddedJudge(none, embedder, ClaimTypeHead.load(), limits, reader=reader)
-        (found[name],) = Guard(judge, "monitor").check_answer(said, documents=[NOTES]).findings
-    assert [found[name].label for name in ("quick", "unsure")] == [Label.ABSTENTION, Label.ABSTENTION]
-    assert found["careful"].label is Label.CONTRADICTED
-    assert "It serves soup until nine." in found["careful"].evidence[0].quote

@@ -10,7 +10,7 @@ from pathlib import Path
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.weights import WEIGHTS
-from vista_guard.judges.contract import CONTRADICTED, growing
+from vista_guard.judges.contract import growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
@@ -183,8 +183,6 @@ class EmbeddedJudge:
     ) -> Sequence[Finding | Unchecked]:
         """Abstention, then contradiction, then out of scope, else lacking evidence (VISTA §3, step 3).
 
-        An abstention that misses what a document gives is a contradiction.
-
         A claim that the documents mention is out of scope only if it is about a mind or a value: instructions, permissions and
         advice are checked against the documents.
         """
@@ -349,42 +347,10 @@ class EmbeddedJudge:
     def _categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
         known_text = evidence_text(evidence)
         types = self._types([type_text(check) for check in checks])
-        abstaining = [
-            check.claim
-            for check, shares in zip(checks, types, strict=True)
-            if shares[ABSTENTION] >= self._calibration.abstention
-        ]
-        given = self._given_after_all(abstaining, evidence)
         return [
-            given.get(check.claim.id) or self._finding(check, shares, evidence.documents, known_text)
+            self._finding(check, shares, evidence.documents, known_text)
             for check, shares in zip(checks, types, strict=True)
         ]
-
-    def _given_after_all(self, abstaining: Sequence[Claim], evidence: EvidenceSet) -> dict[str, Finding]:
-        """By id, the claims that miss what a document gives: "The page doesn't say what it costs", beside a price.
-
-        Only the careful reader knows silence from an answer.
-        """
-        reader, fit = self._reader, self._calibration.reader
-        if reader is None or fit is None:
-            return {}
-        texts = [folded(claim.text) for claim in abstaining]
-        pieces = choose(texts, pool(EvidenceSet(documents=evidence.documents)), self._embedder)
-        pairs = [in_one_form(piece.text, text) for text, row in zip(texts, pieces, strict=True) for piece in row]
-        against = iter(reader.probabilities(pairs)[:, CONTRADICTED] if pairs else ())
-        scored = [[(piece, float(next(against))) for piece in row] for row in pieces]
-        found = {}
-        for claim, row in zip(abstaining, scored, strict=True):
-            denied = quotes([(piece, score) for piece, score in row if score >= fit.given])
-            if denied:
-                found[claim.id] = Finding(
-                    claim=claim,
-                    label=Label.CONTRADICTED,
-                    confidence=denied[0].score,
-                    evidence=denied,
-                    reason=f"It says that this is not given. {source_phrase(denied[0])} has it: {shorten(denied[0].quote)}",
-                )
-        return found
 
     def _types(self, claims: Sequence[str]) -> list[dict[str, float]]:
         """Probabilities of fact, opinion and abstention for each claim: the head's, overruled by cues."""

@@ -41,8 +41,6 @@ class ReaderFit:
     """Least combined probability that confirms a claim."""
     contradicted: float
     """Least combined probability that contradicts a claim: right in three of four."""
-    given: float
-    """Least careful probability that a document gives what an abstention says is not given."""
     max_length: int
     """Most tokens of a pair."""
 
@@ -50,7 +48,7 @@ class ReaderFit:
     def read(cls, fields: Mapping[str, Any]) -> ReaderFit:
         """From `judge.json`'s field `reader`."""
         first, second, third = map(float, fields["bias"])
-        names = ("open_from", "open_to", "quick", "careful", "supported", "contradicted", "given")
+        names = ("open_from", "open_to", "quick", "careful", "supported", "contradicted")
         numbers = {name: float(fields[name]) for name in names}
         return cls(**numbers, bias=(first, second, third), max_length=int(fields["max_length"]))
 
