@@ -74,7 +74,7 @@ from vista_guard.types import (
 SUBJECTIVE_SUPPORT = 0.7
 """Minimum support for a claim about its speaker's own mind or life; documents never support or refute one."""
 SURE_ABSTENTION = 0.98
-"""Share from which the claim-type head needs no word of telling: of 1,670 written statements it takes 7 for abstentions."""
+"""Share from which the claim-type head needs no word of telling: of 1,670 written statements it takes 6 for abstentions."""
 READS_ENGLISH = (
     'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md), '
     "or a multilingual verifier (docs/verifiers.md)"
