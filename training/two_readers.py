@@ -56,9 +56,7 @@ CONFIDENT = 0.8
 """Lowest confidence of a contradiction that the preset `balanced` blocks."""
 NAMED, BLOCKED = 0.75, 0.9
 """Shares of contradictions that are right, from where they are called so, and from where they block."""
-BEFORE = ReaderFit(
-    0, 1, quick=0.5, careful=0.5, bias=(0, 0, 0), supported=0.5, contradicted=0.9, max_length=LENGTH
-)
+BEFORE = ReaderFit(0, 1, quick=0.5, careful=0.5, bias=(0, 0, 0), supported=0.5, contradicted=0.9, max_length=LENGTH)
 Fitted = tuple[float, float, float, float]
 """Weight of the quick and of the careful reader, bias of contradicted and of not enough."""
 
