@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, closing
-from contextvars import Context, copy_context
+from contextvars import Context
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -106,7 +106,11 @@ class HostNode:
         return self._node(state)
 
     async def acall(self, state: object) -> object:
-        return await self.start(state, copy_context(), asynchronous=True)
+        if isinstance(self._node, Runnable):
+            return await self._node.ainvoke(state)
+        if is_async(self._node):
+            return await self._node(state)
+        return await asyncio.to_thread(self._node, state)
 
     def start(self, state: object, context: Context, *, asynchronous: bool) -> Awaitable[object]:
         """Begins to run in the given context, in a thread of its own unless it is async."""
