@@ -57,7 +57,7 @@ def faithdial_texts(data: Path) -> list[tuple[str, int]]:
 
 
 def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
-    """What a document decides in an assistant's words, "You may bring your dog" among it, is a fact whoever is spoken to.
+    """Claims that a document decides are facts whoever is spoken to, "You may bring your dog" among them.
 
     That a document does not give something abstains, as it reads once it is decomposed ("I" is "the assistant").
     """
