@@ -546,11 +546,11 @@ def _end_before_complement(words: Sequence[str]) -> int:
 
 def _describes(words: Sequence[str], index: int) -> bool:
     """True if an adjective or participle stands between a determiner and its noun: "the heated indoor pool"."""
-    opened = words[0].lower() in DETERMINERS
-    before = words[1:index] if opened else words[:index]
     follows = words[index + 1].lower() if index + 1 < len(words) else ""
-    describing = all(word.lower() in _ADJECTIVES or is_participle(word) for word in (*before, words[index]))
-    return opened and describing and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
+    describing = all(word.lower() in _ADJECTIVES or is_participle(word) for word in words[1 : index + 1])
+    return (
+        words[0].lower() in DETERMINERS and describing and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
+    )
 
 
 def _joins_noun(words: Sequence[str], index: int) -> bool:
