@@ -68,3 +68,20 @@ def test_a_fact_taken_for_a_recommendation_is_asked_about_again_with_labels_of_f
             report = check(server, PAID, strategy)
         assert [one.label for one in report.findings] == [Label.CONTRADICTED]
         assert ["OUT_OF_SCOPE" in labels for labels in offered] == [True, False][not first :]
+
+
+def test_a_quote_with_a_day_in_another_form_counts() -> None:
+    told = "The new swing bridge opened on March 7th, 2019, after a year of works."
+    for day, label in (("07.03.2019", Label.VERIFIED), ("2019-03-07", Label.VERIFIED), ("08.03.2019", None)):
+        answer = {"id": "c1", "quote": told, "reason": "", "label": "VERIFIED"}
+
+        def model(request: ReceivedRequest, claim: str = f"The swing bridge was opened on {day}.") -> Any:
+            made = {"claims": [{"claim": claim, "quote": claim}]}
+            return json.dumps(made if request.schema_name == "decompose" else {"answers": [answer]})
+
+        with (
+            ScriptedChatServer(model) as server,
+            Guard.from_settings(policy="strict", store="memory", judge=f"openai:small@{server.base_url}") as guard,
+        ):
+            report = guard.check(conversation(assistant(f"The swing bridge was opened on {day}.", told)))
+        assert [one.label for one in report.findings] == ([label] if label else []), report

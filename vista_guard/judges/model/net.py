@@ -20,6 +20,7 @@ from vista_guard.judges.embedded.evidence import same_statement
 from vista_guard.judges.embedded.judge import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ShippedVerifier
 from vista_guard.judges.embedded.opposites import is_mentioned
+from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.judges.embedded.support import evidence_text, find_veto, missing_everywhere, shorten
 from vista_guard.judges.model.answers.labels import find_quotes
 from vista_guard.judges.model.answers.parsing import ParsedCategory
@@ -90,7 +91,7 @@ def _is_read_alike(text: str, quoted: str, found: Sequence[tuple[Passage, Span]]
     """True if the shipped verifier does not read the quoted sentences, alone and with the one before, as silent or contrary."""
     shipped = _shipped()
     around = folded("\n".join(_sentences(passage, span, before=1) for passage, span in found))
-    rows = shipped.verifier.probabilities([(quoted, text), (around, text)])
+    rows = shipped.verifier.probabilities([in_one_form(quoted, text), in_one_form(around, text)])
     support = float(max(row[SUPPORTED] for row in rows))
     stems = word_stems(text)
     share = len(stems & word_stems(quoted)) / len(stems) if stems else 1.0
