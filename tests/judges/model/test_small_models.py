@@ -73,15 +73,16 @@ def test_a_fact_taken_for_a_recommendation_is_asked_about_again_with_labels_of_f
 def test_a_quote_with_a_day_in_another_form_counts() -> None:
     told = "The new swing bridge opened on March 7th, 2019, after a year of works."
     for day, label in (("07.03.2019", Label.VERIFIED), ("2019-03-07", Label.VERIFIED), ("08.03.2019", None)):
-        answer = {"id": "c1", "quote": told, "reason": "", "label": "VERIFIED"}
+        claim = f"The swing bridge was opened on {day}."
+        made = {"claims": [{"claim": claim, "quote": claim}]}
+        judged = {"answers": [{"id": "c1", "quote": told, "reason": "", "label": "VERIFIED"}]}
 
-        def model(request: ReceivedRequest, claim: str = f"The swing bridge was opened on {day}.") -> Any:
-            made = {"claims": [{"claim": claim, "quote": claim}]}
-            return json.dumps(made if request.schema_name == "decompose" else {"answers": [answer]})
+        def model(request: ReceivedRequest, made: Any = made, judged: Any = judged) -> Any:
+            return json.dumps(made if request.schema_name == "decompose" else judged)
 
         with (
             ScriptedChatServer(model) as server,
             Guard.from_settings(policy="strict", store="memory", judge=f"openai:small@{server.base_url}") as guard,
         ):
-            report = guard.check(conversation(assistant(f"The swing bridge was opened on {day}.", told)))
+            report = guard.check(conversation(assistant(claim, told)))
         assert [one.label for one in report.findings] == ([label] if label else []), report

@@ -34,10 +34,10 @@ REMINDER = (
     "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
 )
 NOT_COUNTED = (
-    "\n\nThe last answer to this did not count. The quote of VERIFIED and CONTRADICTED is a whole sentence of the documents or the "
-    'knowledge above, copied exactly, that decides this very claim with all of its figures; put "..." between two of them. The '
-    "words of the claim itself are no quote. OUT_OF_SCOPE and ABSTENTION are for claims that state no fact. Where the material does "
-    "not decide, the label is another one."
+    "\n\nThe last answer to this did not count. The quote of VERIFIED and CONTRADICTED is a whole sentence of the documents or "
+    'the knowledge above, copied exactly, that decides this very claim with all of its figures; put "..." between two of them. '
+    "The words of the claim itself are no quote. OUT_OF_SCOPE and ABSTENTION are for claims that state no fact. Where the "
+    "material does not decide, the label is another one."
 )
 OF_FACTS = (Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE)
 """The labels offered when a model is asked again about a statement of fact that it gave another."""
