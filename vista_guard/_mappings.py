@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Hashable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
+if TYPE_CHECKING:
+    import yaml
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -20,8 +22,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".toml":
         return tomllib.loads(text)
+    import yaml  # slow to load, and most commands read no YAML
+
     try:
-        content = yaml.load(text, _Once)
+        content = yaml.load(text, _loader())
     except yaml.YAMLError as exc:
         raise ValueError(" ".join(str(exc).replace('"<unicode string>", ', "").split())) from exc
     if content is not None and not isinstance(content, dict):
@@ -29,16 +33,21 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content or {}
 
 
-class _Once(yaml.SafeLoader):
+@cache
+def _loader() -> type[yaml.SafeLoader]:
     """Refuses duplicate keys; PyYAML itself silently takes the last value."""
+    import yaml
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping of a node without duplicate keys."""
-        seen: set[tuple[str, str]] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-                continue
-            if (key.tag, key.value) in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} stands there twice", key.start_mark)
-            seen.add((key.tag, key.value))
-        return super().construct_mapping(node, deep)
+    class Once(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+            seen: set[tuple[str, str]] = set()
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                    continue
+                if (key.tag, key.value) in seen:
+                    said = f"{key.value} stands there twice"
+                    raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+                seen.add((key.tag, key.value))
+            return super().construct_mapping(node, deep)
+
+    return Once

@@ -88,11 +88,11 @@ def read_pdf(raw: bytes) -> FileText:
 
 
 def _without_front_matter(source: str) -> tuple[str | None, str]:
-    import yaml
-
     match = _FRONT_MATTER.match(source)
     if match is None:
         return None, source
+    import yaml
+
     parse: Callable[[str], Any] = yaml.safe_load if match[1] == "---" else tomllib.loads
     try:
         content = parse(match[2])
