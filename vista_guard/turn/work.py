@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -137,11 +138,11 @@ class Parts:
     turn_risk: TurnRisk | None = None
     """The risk fitted for the judge; None without a fit."""
 
-    @property
+    @cached_property
     def judging(self) -> Judge:
         """The judge that stages ask: with `retrieve_by` other than `turn`, behind this guard's own document store.
 
-        Made anew each time: parts with another store, such as a tenant's, must never search this one.
+        Of these parts alone: a copy with another store, such as a tenant's, makes its own.
         """
         if self.retrieve_by == "turn" or self.documents is None:
             return self.judge

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -32,6 +32,7 @@ from vista_guard.errors import (
 )
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.ensemble import JudgeAround
 from vista_guard.judges.contract import claim_of, meter
 from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.types import (
@@ -75,7 +76,7 @@ _RECORDED: Mapping[Method, TypeAdapter[Any]] = {
 }
 
 
-class StoredJudge:
+class StoredJudge(JudgeAround):
     """Implements `TurnJudge`. Create it with `cached`, `recorded` or `replayed`.
 
     Example:
@@ -83,8 +84,8 @@ class StoredJudge:
     """
 
     def __init__(self, shelf: _Cache | _Recorder | _Replay, judge: Judge | None = None) -> None:
+        super().__init__(judge or cast("Judge", shelf), shelf)  # a replay has no judge but what it was recorded of
         self._shelf = shelf
-        self._judge = judge
 
     @classmethod
     def cached(cls, judge: Judge, folder: Path | str, *, max_bytes: int = 1 << 30) -> StoredJudge:
@@ -131,16 +132,6 @@ class StoredJudge:
         """
         return cls(_Replay(Path(file)))
 
-    @property
-    def info(self) -> JudgeInfo:
-        """The inner judge's info: storing does not change verdicts."""
-        return self._shelf.info
-
-    @property
-    def why_exhausted(self) -> str | None:
-        """The inner judge's spent budget, as in `ChatModel.why_exhausted`. None in a replay."""
-        return ensemble.why_exhausted(self._judge)
-
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Implements `Judge.decompose`."""
         claims: Sequence[Claim] = await self._shelf.ask("decompose", turn, tuple(history))
@@ -163,14 +154,6 @@ class StoredJudge:
         checks: Sequence[Check | Unchecked] | None = await self._shelf.ask("judge_turn", turn, tuple(history), evidence)
         return checks
 
-    def warm(self) -> None:
-        """Loads the inner judge's models; a replay has none. Blocks."""
-        ensemble.warm(self._judge)
-
-    async def aclose(self) -> None:
-        """Closes the file or cache, and the inner judge."""
-        await ensemble.aclose(self._shelf, self._judge)
-
 
 async def _ask_judge(judge: Judge, method: Method, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
     ask = partial(ensemble.judge_turn, judge) if method == "judge_turn" else getattr(judge, method)
@@ -184,10 +167,6 @@ class _Cache:
         self._disk = disk
         self._pending: dict[str, Future[Any]] = {}
         self._lock = Lock()
-
-    @property
-    def info(self) -> JudgeInfo:
-        return self._judge.info
 
     async def ask(self, method: Method, *inputs: Any) -> Any:
         if method in ("verify", "categorize"):
@@ -210,7 +189,7 @@ class _Cache:
             unanswered = [by_key[key] for key in missing]
             answers = await _ask_judge(self._judge, method, (unanswered, evidence)) or ()
             if not contract.one_each([claim_of(question) for question in unanswered], answers):
-                raise JudgeError(f"{self.info.name} did not give one answer for each claim")
+                raise JudgeError(f"{self._judge.info.name} did not give one answer for each claim")
             return dict(zip(missing, answers, strict=True))
 
         async def ask_alone(missing: Sequence[str]) -> Mapping[str, Any]:
@@ -228,7 +207,7 @@ class _Cache:
         return [_for_claim(claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
 
     def _key(self, method: str, *inputs: Any) -> str:
-        return ensemble.fingerprint(FORMAT, self.info.name, self.info.version, method, *inputs)
+        return ensemble.fingerprint(FORMAT, self._judge.info.name, self._judge.info.version, method, *inputs)
 
     async def _answers(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
         """An answer for each key: cached, pending in another task, or from a new call."""
@@ -423,7 +402,6 @@ class _Recorder:
         self._file = file
         self._lock = Lock()
         self._judges_turns = isinstance(judge, TurnJudge)
-        self.info = judge.info
         header = _Header(vista_guard_recording=FORMAT, judge=judge.info, judges_turns=self._judges_turns)
         try:
             with file.open("x", encoding="utf-8") as lines:
