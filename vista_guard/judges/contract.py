@@ -183,18 +183,6 @@ def claim_of(item: Claim | Check) -> Claim:
     return item if isinstance(item, Claim) else item.claim
 
 
-def quote_of(passage: Passage, score: float) -> Evidence:
-    """The passage as evidence; `score` says how far it decides."""
-    return Evidence(
-        source=passage.source,
-        source_id=passage.source_id,
-        quote=passage.text,
-        title=passage.title,
-        span=passage.span,
-        score=score,
-    )
-
-
 def with_support(check: Check, finding: Finding) -> Finding:
     """The finding with its check's support, unless it has its own."""
     has_support = finding.support is not None or check.support is None

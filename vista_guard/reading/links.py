@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic_core import Url
 
 from vista_guard.reading.canonical import as_written, canonical, replace_ranges
+from vista_guard.reading.markdown import line_end
 from vista_guard.types import Document, Span
 
 Kind = Literal["link", "embed", "script"]
@@ -335,7 +336,7 @@ def _tag_cuts(match: re.Match[str], ends: _Ends) -> tuple[tuple[int, int], ...]:
     """The tag with all it holds, or the tag and the one that closes it."""
     name = match["name"].lower()
     if not match["closed"]:  # the rest of its line: what follows may be text to those who read Markdown
-        return ((match.start(), min(_line_end(ends.text, match.start()), match.end())),)
+        return ((match.start(), min(line_end(ends.text, match.start()), match.end())),)
     if name not in _RAW and match["attributes"].endswith("/"):
         return (match.span(),)
     inner, end = ends.of(name, match.end())
@@ -371,7 +372,7 @@ def _in_markdown(text: str) -> Iterator[Reference]:
         start = line if not text[line : match.start("start")].strip() else match.start("start")
         label = _label(match["label"])
         for address, host in _destinations(match):
-            yield Reference(address, host, "link", ((start, _line_end(text, match.end())),), label)
+            yield Reference(address, host, "link", ((start, line_end(text, match.end())),), label)
 
 
 def _in_commands(text: str) -> Iterator[Reference]:
@@ -382,16 +383,11 @@ def _in_commands(text: str) -> Iterator[Reference]:
 def _bracket_end(text: str, opening: int, otherwise: int) -> int:
     """Where a round bracket is closed on its line: an address may have spaces, or brackets in brackets."""
     depth = 0
-    for match in _ROUND.finditer(text, opening, min(_line_end(text, otherwise), opening + _LONGEST)):
+    for match in _ROUND.finditer(text, opening, min(line_end(text, otherwise), opening + _LONGEST)):
         depth += 1 if match.group() == "(" else -1
         if depth == 0:
             return match.end()
     return otherwise
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
 
 
 def _bracketed(
@@ -519,8 +515,7 @@ def _uses(text: str, labels: set[str]) -> Iterator[tuple[int, int]]:
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     """The cut with its line where nothing else is said there, else with one of the spaces around it, and empty brackets."""
-    line, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    stop = len(text) if stop < 0 else stop
+    line, stop = text.rfind("\n", 0, start) + 1, line_end(text, end)
     if _AROUND.fullmatch(text, line, start) and not text[end:stop].strip(" \t*_~|") and end - start > 2:
         if stop == len(text):
             return max(line - 1, 0), stop

@@ -63,6 +63,10 @@ class Fence:
     info: str
 
 
+ENDED = re.compile(r"""[.!?:;…。！？]["'”’)\]*_]*\s*$""")
+"""The end of a line that says all it has to say, or announces the next."""
+LONG_LINE = 60
+"""Characters of a line that, without such an end, is wrapped prose: the next line continues it."""
 _REMEMBERED = 4_000
 """Characters of the longest text of which the reading is kept: several readers of a turn ask for the same ones."""
 
@@ -225,7 +229,7 @@ def _fence(text: str, leaf: _Leaf) -> Fence:
     start, last = leaf.bodies[0], leaf.bodies[-1]
     marks = _FENCE_MARKS.match(text, start)
     behind = marks.end() if marks else start
-    opening, end = _line_end(text, start), _line_end(text, last)
+    opening, end = line_end(text, start), line_end(text, last)
     closing = _FENCE_MARKS.match(text, last) if last > start else None
     closed = (
         closing is not None and closing.group().startswith(text[start:behind]) and not text[closing.end() : end].strip()
@@ -241,7 +245,8 @@ _SPACE = re.compile(r"\s*")
 _FENCE_MARKS = re.compile(r"`{3,}|~{3,}")
 
 
-def _line_end(text: str, start: int) -> int:
+def line_end(text: str, start: int) -> int:
+    """The end of the line that `start` is in."""
     end = text.find("\n", start)
     return len(text) if end < 0 else end
 

@@ -13,7 +13,7 @@ import sentencex
 
 from vista_guard.errors import ConfigError
 from vista_guard.reading.markdown import read_lines, title
-from vista_guard.types import Document, Nearest, Passage, SourceKind, Span
+from vista_guard.types import Document, Evidence, Nearest, Passage, SourceKind, Span
 
 # From the best place to cut to the worst. A title or an initial ("Dr. Ito", "J. Ito") ends no sentence.
 _CUTS = (
@@ -116,6 +116,16 @@ def headings_at(passage: Passage, place: int) -> tuple[str, ...]:
     above = "".join(f"{heading}\n" for heading in passage.headings)
     (headings,) = headings_over(above + passage.text, [len(above) + place - passage.span.start])
     return headings
+
+
+def quote_of(passage: Passage, score: float, part: Span | None = None) -> Evidence:
+    """The passage as evidence, or a part of its text; `score` says how far it decides."""
+    quote, span = passage.text, passage.span
+    if part is not None:
+        start = span.start if span else 0
+        quote, span = quote[part.start : part.end], Span(start=start + part.start, end=start + part.end)
+    source, name = passage.source, passage.source_id
+    return Evidence(source=source, source_id=name, quote=quote, title=passage.title, span=span, score=score)
 
 
 def nearest_quote(claim: str, passages: Sequence[Passage]) -> Nearest | None:

@@ -11,6 +11,7 @@ from bisect import bisect_left
 import sentencex
 
 from vista_guard.reading.canonical import struck
+from vista_guard.reading.markdown import ENDED, LONG_LINE
 from vista_guard.reading.passages import belongs_to_number
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
@@ -33,12 +34,9 @@ _MAY_BE_ROW = re.compile(r"[^\S\n]*(?:\||\Z)")
 _TABLE_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _WHOLE_LINE = re.compile(r"[^\S\n]*[#|]")
 _AMBIGUOUS = "-*+\u2022\u2023\u25e6\u2013>=_(:`~0123456789"
-_SAID = re.compile(r"""[.!?:;\u2026\u3002\uff01\uff1f]["'\u201d\u2019)\]*_]*\s*$""")
 _NOT_BLANK = re.compile(r"\S")
 _WORD = re.compile(r"\w")
 
-_LONG_LINE = 60
-"""A line that long, without an end, goes on in the next: prose that was wrapped. The same number as in the judge's rules."""
 _PATIENCE = 300
 """Characters after which an open bracket or quotation mark holds nothing back any more: it may be an inch sign or a smile."""
 _CONTEXT = 1000
@@ -266,7 +264,7 @@ def _turn_place(place: int | None, cut: int) -> int | None:
 
 def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
     """True if the next line continues this line's sentence; None when it is too early to tell."""
-    if _SAID.search(text[max(line, newline - _TAIL) : newline]):
+    if ENDED.search(text[max(line, newline - _TAIL) : newline]):
         return False
     following = text.find("\n", newline + 1)
     whole = complete or following >= 0
@@ -276,7 +274,7 @@ def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
         return False if whole else None
     if opener in "#|" or _FENCE.match(rest) or _MARKER.match(rest):
         return False
-    if not opener.islower() and newline - line < _LONG_LINE:
+    if not opener.islower() and newline - line < LONG_LINE:
         return False
     return True if whole or opener not in _AMBIGUOUS else None
 

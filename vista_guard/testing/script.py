@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from vista_guard.errors import JudgeError
+from vista_guard.reading.passages import quote_of
 from vista_guard.types import (
     Check,
     Claim,
@@ -147,17 +148,7 @@ class ScriptedJudge:
         else:
             quotes = [piece for piece in pieces if verdict.needs in piece.text]
             supported = bool(quotes)
-        cited = tuple(
-            Evidence(
-                source=piece.source,
-                source_id=piece.source_id,
-                quote=piece.text,
-                title=piece.title,
-                span=piece.span,
-                score=1.0,
-            )
-            for piece in quotes
-        )
+        cited = tuple(quote_of(piece, 1.0) for piece in quotes)
         return Check(
             claim=claim, supported=supported, confidence=verdict.confidence, evidence=cited if supported else ()
         )

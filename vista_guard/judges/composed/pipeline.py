@@ -19,6 +19,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.ensemble import JudgeAround
 from vista_guard.judges.contract import NOT_ENOUGH, SUPPORTED
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, NeighbourStore, QueryEmbedder, Verifier
+from vista_guard.reading.passages import quote_of
 from vista_guard.types import (
     Check,
     Claim,
@@ -231,7 +232,7 @@ def _verdict(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
     if label == NOT_ENOUGH:
         return None
     score, support = float(row[label]), float(row[SUPPORTED])
-    quote = contract.quote_of(passage, score)
+    quote = quote_of(passage, score)
     if label == SUPPORTED:
         return Check(claim=claim, supported=True, confidence=score, evidence=(quote,), support=support)
     finding = Finding(

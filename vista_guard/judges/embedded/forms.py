@@ -20,7 +20,18 @@ from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
 from vista_guard.reading.canonical import SHORT, Reading, as_written, concatenate, powers, replace_ranges
-from vista_guard.reading.markdown import Fence, Line, MarkdownKind, lines_between, read_fences, read_inline, read_lines
+from vista_guard.reading.markdown import (
+    ENDED,
+    LONG_LINE,
+    Fence,
+    Line,
+    MarkdownKind,
+    line_end,
+    lines_between,
+    read_fences,
+    read_inline,
+    read_lines,
+)
 from vista_guard.reading.markdown import cells as row_cells
 
 _MOST_COLUMNS = 30
@@ -138,11 +149,8 @@ class Block:
 
 _MARK_ONLY = re.compile(r"[\s>]{0,40}\(?\d{1,3}[.)]\s*")
 """An item's number without text."""
-_ENDS = re.compile(r"""[.!?:;…。！？]["'”’)\]*_]*\s*$""")
 _TAIL = 200
 """Characters at a paragraph's end that decide whether the next line continues it."""
-_LONG_LINE = 60
-"""A line of this length without an end is wrapped prose: the next line continues it."""
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -165,7 +173,7 @@ def block_kind(text: str, line: Line) -> BlockKind:
         return BlockKind.PROSE
     if _MARK_ONLY.fullmatch(said) or not (any(map(str.isalnum, said)) or ANSWER_SIGN.search(said)):
         return BlockKind.BLANK
-    if line.kind is MarkdownKind.HEADING and not _ENDS.search(said.rstrip("# ")):
+    if line.kind is MarkdownKind.HEADING and not ENDED.search(said.rstrip("# ")):
         return BlockKind.HEADING
     return BlockKind.ITEM if said[: line.body - line.start].strip() else BlockKind.PROSE
 
@@ -173,9 +181,9 @@ def block_kind(text: str, line: Line) -> BlockKind:
 def continues(block: str, line: str) -> bool:
     """True if `line` continues the block's sentence: hard-wrapped prose, not one statement per line."""
     last = block.rsplit("\n", 1)[-1]
-    if _ENDS.search(block) or in_one_table(last, line):
+    if ENDED.search(block) or in_one_table(last, line):
         return False
-    return line.lstrip()[:1].islower() or len(last) >= _LONG_LINE
+    return line.lstrip()[:1].islower() or len(last) >= LONG_LINE
 
 
 def _open_blocks(text: str, lines: Iterable[Line]) -> Iterator[Block]:
@@ -227,7 +235,7 @@ def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
         begin = without_quote_marks(text, start, end)
         if start < last:
             continue
-        goes_on = prose and _PLAIN.fullmatch(text, begin, end) and not _ENDS.search(text[slice(*prose[-1])])
+        goes_on = prose and _PLAIN.fullmatch(text, begin, end) and not ENDED.search(text[slice(*prose[-1])])
         if goes_on or is_prose(text[begin:end], written=written):
             yield from _quoted_blocks(text, coded)
             prose, coded = [*prose, (begin, end)], []
@@ -628,9 +636,8 @@ def _bare_pieces(text: str, start: int, end: int) -> Iterator[_Piece]:
     """Words between the marks of code; those that fill their line may go on in the next one."""
     for match in _BARE.finditer(text, start, end):
         first, last = match.span()
-        line_start, line_end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
-        after = text[last : line_end if line_end >= 0 else len(text)]
-        lined = not text[line_start:first].strip() and not after.strip()
+        line_start = text.rfind("\n", 0, first) + 1
+        lined = not text[line_start:first].strip() and not text[last : line_end(text, last)].strip()
         first += _command(match.group())
         yield _Piece(first, last, line_start if lined else first, last, lined=lined)
 
@@ -677,7 +684,7 @@ def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None
         text[piece.start : piece.end],
     )
     if before.lined and piece.lined:
-        if gap.strip() or gap.count("\n") > 1 or _ENDS.search(first):
+        if gap.strip() or gap.count("\n") > 1 or ENDED.search(first):
             return None
         alone = is_said(first, bare=bare) and is_said(second, bare=bare)
         goes_on = second.lstrip()[:1].islower() or second.lstrip()[:1].isdigit() or not alone
@@ -686,7 +693,7 @@ def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None
         return None
     if match := _JOINED.fullmatch(gap):
         return match["figure"] or (" " if first[-1:] in tuple(".!?:;,") else "")
-    parts = gap.strip() == "," and not _ENDS.search(first) and not (is_said(first) and is_said(second))
+    parts = gap.strip() == "," and not ENDED.search(first) and not (is_said(first) and is_said(second))
     return " " if parts else None
 
 

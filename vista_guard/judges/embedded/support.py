@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vista_guard.judges.contract import CONTRADICTED, SUPPORTED, quote_of
+from vista_guard.judges.contract import CONTRADICTED, SUPPORTED
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS, STEM, word_stems
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
@@ -30,6 +30,7 @@ from vista_guard.judges.embedded.veto import (
     replaced_figure,
 )
 from vista_guard.reading.canonical import folded
+from vista_guard.reading.passages import quote_of
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     NOT_IN_SUBJECT,
     PASTS,
+    PASTS_ONLY,
     PRONOUNS,
     SUBORDINATORS,
     THIRD_PERSON,
@@ -414,13 +415,7 @@ def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) 
 
 def is_participle_only_form(word: str) -> bool:
     """True if a past form is a participle as well: "sold", but not "wrote"."""
-    return is_participle(word) and word not in _PASTS_ONLY
-
-
-_PASTS_ONLY = word_set(
-    """ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke stole swam
-    took tore went wore wrote won"""
-)
+    return is_participle(word) and word not in PASTS_ONLY
 
 
 def _continues(main: str, before: str, after: Sequence[str], index: int) -> bool:

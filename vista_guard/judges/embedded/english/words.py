@@ -46,18 +46,24 @@ AUXILIARIES = word_set(
     isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't can't couldn't won't wouldn't shouldn't
     ain't isnt arent wasnt werent doesnt dont didnt cant couldnt wont wouldnt"""
 )
-PASTS = word_set(
-    """ate became began bought broke brought built came caught chose cost did died drank drew drove fell felt fought
-    found flew forgot gave got grew had heard held hit kept knew led left lost made meant met paid put ran read rose
-    said sang sat saw sent set shot slept sold spent spoke stood stole swam taught thought threw told took tore
-    understood was were went won wore wrote"""
+PASTS_ONLY = word_set(
+    """ate became began broke chose did drank drew drove fell flew forgot gave grew knew rose sang saw shot spoke
+    stole swam took tore went won wore wrote"""
 )
-THIRD_PERSON = word_set(
-    """allows appears becomes begins belongs carries comes consists contains costs covers depends describes does eats
-    enjoys exists features finds follows gets gives goes grows has helps holds includes involves is keeps knows leads
-    lets lies likes lives looks loves makes means needs occurs offers opens owns plays prefers produces provides
-    refers remains represents requires runs says seems sells serves shows sits stands starts stays takes tastes teaches
-    tells thinks uses varies receives wants wears wins works writes"""
+"""Those that are no participles: "wrote", but not "sold"."""
+PASTS = PASTS_ONLY | word_set(
+    """bought brought built came caught cost died felt fought found got had heard held hit kept led left lost made
+    meant met paid put ran read said sat sent set slept sold spent stood taught thought threw told understood was were"""
+)
+CLEAR_THIRD_PERSON = word_set(
+    """allows appears becomes begins belongs comes consists contains depends describes exists follows gets gives goes
+    grows has holds includes involves is keeps knows loves makes occurs opens owns prefers produces provides receives
+    refers remains represents requires seems sells serves takes teaches tells thinks wants wears"""
+)
+"""Those that are never a plural noun: "the park opens", but not "the park features"."""
+THIRD_PERSON = CLEAR_THIRD_PERSON | word_set(
+    """carries costs covers does eats enjoys features finds helps leads lets lies likes lives looks means needs offers
+    plays runs says shows sits stands starts stays tastes uses varies wins works writes"""
 )
 BASES = word_set(
     """agree allow appear become begin believe belong buy carry come consist contain cook cover depend drink drive eat
@@ -66,12 +72,6 @@ BASES = word_set(
     remain remember require run say see seem sell serve show sing spend start stay suggest suppose swim take talk
     tend think travel try understand use vary visit want watch wear wish work write"""
 )
-CLEAR_THIRD_PERSON = word_set(
-    """allows appears becomes begins belongs comes consists contains depends describes exists follows gets gives goes
-    grows has holds includes involves is keeps knows loves makes occurs opens owns prefers produces provides receives
-    refers remains represents requires seems sells serves takes teaches tells thinks wants wears"""
-)
-"""Those that are never a plural noun: "the park opens", but not "the park features"."""
 NOT_PAST = word_set(
     "bleed breed embed exceed feed hatred hundred indeed infrared kindred naked need proceed sacred seed speed succeed wicked"
 )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from vista_guard.reading.passages import quote_of
 from vista_guard.types import Evidence, EvidenceSet, Label, Passage, SourceKind, Span
 
 Said = Label | Literal["UNVERIFIABLE"]
@@ -412,15 +413,4 @@ def find_quotes(quote: str | None, evidence: EvidenceSet) -> list[tuple[Passage,
 
 def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
     """The evidence that contains the quote, as written there; empty if none does."""
-    return tuple(
-        Evidence(
-            source=passage.source,
-            source_id=passage.source_id,
-            quote=passage.text[span.start : span.end],
-            title=passage.title,
-            span=Span(start=start + span.start, end=start + span.end),
-            score=1.0,
-        )
-        for passage, span in find_quotes(quote, evidence)
-        for start in [passage.span.start if passage.span else 0]
-    )
+    return tuple(quote_of(passage, 1.0, span) for passage, span in find_quotes(quote, evidence))
