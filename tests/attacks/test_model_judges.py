@@ -477,3 +477,17 @@ def test_ones_own_judge_can_be_covered() -> None:
         report = guard.check(conversation(user(fact.question), assistant(fact.turn(fact.lie), fact.document)))
     assert [outcome.claim.text for outcome in report.outcomes] == [fact.lie, fact.beside]
     assert report.decision.action is Action.BLOCK
+
+
+def test_a_covered_decomposer_tells_that_its_budget_is_spent_and_loads_ahead() -> None:
+    class Spent(ScriptedJudge):
+        why_exhausted = "the budget is spent"
+        loaded = False
+
+        def warm(self) -> None:
+            self.loaded = True
+
+    judge = Spent({})
+    covering = Covering(judge)
+    covering.warm()
+    assert judge.loaded and covering.why_exhausted == "the budget is spent"

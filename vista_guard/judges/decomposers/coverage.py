@@ -264,6 +264,15 @@ class Covering:
         inner = self._decomposer.info
         return JudgeInfo(name=inner.name, version=f"{inner.version}; covered")
 
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why the decomposer makes no more calls, as in `ChatModel.why_exhausted`."""
+        return ensemble.why_exhausted(self._decomposer)
+
+    def warm(self) -> None:
+        """Loads what the decomposer's first turn would load. Blocks."""
+        ensemble.warm(self._decomposer)
+
     async def aclose(self) -> None:
         """Closes the decomposer, if it has connections."""
         await ensemble.aclose(self._decomposer)

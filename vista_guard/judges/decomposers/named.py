@@ -62,10 +62,11 @@ def attach_decomposer(judge: Judge, decomposer: Decomposer) -> Judge:
 
 def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
     """The decomposer with its claims cached in the folder, if it asks a model and there is a folder."""
+    from vista_guard.judges.decomposers.coverage import Covering
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
-    # DyDecomp is not cached as a `Judge`: it depends on verdicts.
-    if folder is None or not hasattr(decomposer, "why_exhausted") or isinstance(decomposer, DyDecomp):
+    # DyDecomp is not cached as a `Judge`: it depends on verdicts. What is covered here is a local model's.
+    if folder is None or not hasattr(decomposer, "why_exhausted") or isinstance(decomposer, DyDecomp | Covering):
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 
