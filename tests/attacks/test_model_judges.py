@@ -490,4 +490,5 @@ def test_a_covered_decomposer_tells_that_its_budget_is_spent_and_loads_ahead() -
     judge = Spent({})
     covering = Covering(judge)
     covering.warm()
-    assert judge.loaded and covering.why_exhausted == "the budget is spent"
+    assert judge.loaded
+    assert covering.why_exhausted == "the budget is spent"
