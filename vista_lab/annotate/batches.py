@@ -27,8 +27,8 @@ from vista_guard.stores.reports.tables import REPORTS, TURNS
 from vista_guard.stores.reviewed import ConsensusClaim, clean_name
 from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, find_report, visible
 from vista_guard.types import TurnReport, TurnTexts
-from vista_lab.annotate.agreeing import claims_of
-from vista_lab.annotate.agreement import Discussed
+from vista_lab.annotate.agreement import FormResults
+from vista_lab.annotate.claims import claims_of
 from vista_lab.annotate.forms import MOST_CLAIMS, Answers, Form, Item, Value, check_answers, load_form
 from vista_lab.annotate.study import claim_part
 from vista_lab.annotate.tables import ANSWERS, BATCHES, CONSENSUS, ITEMS, are_made, make_tables
@@ -480,10 +480,12 @@ def answers_by_annotator(tasks: Sequence[CompleteTask]) -> dict[str, dict[str, A
     return dict(by)
 
 
-def discussed(tasks: Sequence[CompleteTask]) -> Discussed:
-    """Marks that a discussion decided, by item, part and mark."""
+def results_of(batch: FormBatch, tasks: Sequence[CompleteTask], *notes: str) -> FormResults:
+    """Results of the items of a batch that all their annotators submitted, with the marks that a discussion decided."""
     settled = ((task.item.id, task.consensus.marks) for task in tasks if task.consensus is not None)
-    return {(item, *place): value for item, marks in settled for place, value in marks.items()}
+    discussed = {(item, *place): value for item, marks in settled for place, value in marks.items()}
+    items = [task.item for task in tasks]
+    return FormResults(batch.form, items, answers_by_annotator(tasks), [batch.about, *notes], discussed)
 
 
 def _check_wanted(wanted: int) -> None:

@@ -203,22 +203,20 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
+    from vista_lab.annotate.batches import Batches, results_of
     from vista_lab.oasis.people import StepWork, check_items
 
     batches = Batches(database)
-    form_batch = batches.find(name)
-    if form_batch is None:
+    batch = batches.find(name)
+    if batch is None:
         raise InputError(
             f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
         )
     tasks = batches.complete(name)
-    items = [task.item for task in tasks]
-    check_items(step, items, records)
-    left = form_batch.items - len(items)
-    note = f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."
-    about = [form_batch.about, *([note] if left else [])]
-    return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
+    check_items(step, [task.item for task in tasks], records)
+    left = batch.items - len(tasks)
+    note = f"{step}: {left:,} of {batch.items:,} are not submitted by all."
+    return StepWork.of(step, results_of(batch, tasks, *([note] if left else [])))
 
 
 def _report(
