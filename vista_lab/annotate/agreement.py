@@ -190,7 +190,7 @@ def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
         mean = fmean(float(value) for value in case.by.values() if isinstance(value, float))
         return CaseConsensus(mark.name, case, mean, False)
-    value = majority(case.by.values(), len(case.by))
+    value = majority(case.by.values())
     if value is None:
         value = discussed.get((case.item, case.part, mark.name))
     return CaseConsensus(mark.name, case, value, value is None)

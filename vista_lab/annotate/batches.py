@@ -121,11 +121,6 @@ class CompleteTask:
         return {draft.annotator: claims_of(draft.answers, self.item, self.form) for draft in self.drafts}
 
     @property
-    def kept(self) -> Mapping[str, list[AnnotatedClaim]]:
-        """Each annotator's claims without deleted ones."""
-        return {who: [claim for claim in claims if claim.kept] for who, claims in self.claims.items()}
-
-    @property
     def blind(self) -> bool:
         """True if nobody saw the judge's labels."""
         return all(draft.condition is Condition.BLIND for draft in self.drafts)

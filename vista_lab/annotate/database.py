@@ -71,7 +71,7 @@ def import_sheets(
 
 def settle_if_agreed(batches: Batches, task: CompleteTask, steps: Sequence[Same], who: str) -> None:
     """Settles a turn that leaves nothing to discuss. `steps` say which claims are one, as for `groups`."""
-    items = compare(task.kept, steps)
+    items = compare(task.claims, steps)
     method = method_of(items)
     if task.consensus is None and method is not None:
         batches.settle(task.id, answers(items), method=method, who=who)

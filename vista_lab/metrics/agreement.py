@@ -8,7 +8,7 @@ majority, else discussion).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -398,21 +398,22 @@ def as_consensus(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     return ConsensusClaim(text=claim.text, label=label, op=claim.op, **origin)
 
 
-def majority(values: Iterable[T], of: int) -> T | None:
-    """The value that more than half of so many people gave; None if there is none.
+def majority(values: Collection[T], of: int | None = None) -> T | None:
+    """The value that more than half gave, `of` so many people if not all gave one; None if there is none.
 
     Examples:
-        >>> majority(["yes", "no", "yes"], 3)
-        'yes'
+        >>> majority(["yes", "no", "yes"]), majority(["yes", "yes"], of=4)
+        ('yes', None)
     """
-    return next((value for value, votes in Counter(values).items() if 2 * votes > of), None)
+    people = len(values) if of is None else of
+    return next((value for value, votes in Counter(values).items() if 2 * votes > people), None)
 
 
 def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
     if 2 * (annotators - len(group.by)) > annotators:
         return ClaimVersions(group, None, open=False, unanimous=False)
     label = majority(group.labels.values(), annotators)
-    text = majority((claim.text for claim in group.by.values()), annotators)
+    text = majority([claim.text for claim in group.by.values()], annotators)
     if label is None or text is None:
         return ClaimVersions(group, None, open=True, unanimous=False)
     versions = [claim for _, claim in sorted(group.by.items()) if claim.text == text]
