@@ -31,6 +31,7 @@ from vista_lab.annotate.forms import (
     display,
 )
 from vista_lab.annotate.sheets import ID, Faults, Field, Table
+from vista_lab.annotate.sheets import Row as Line
 from vista_lab.metrics.agreement import (
     DRAWS,
     SEED,
@@ -317,7 +318,7 @@ class FormResults:
         answer = Field(mark, mark.values if isinstance(mark, ChoiceMark) else ())
         return [*(one.case.part, one.mark)[-len(self.names) :], text, versions_of(one.case), answer, self.about[0]]
 
-    def read(self, line: sheets.Row, one: CaseConsensus, faults: Faults) -> Value | None:
+    def read(self, line: Line, one: CaseConsensus, faults: Faults) -> Value | None:
         """The answer in the row of an open case; None if there is none yet. Wrong cells go to `faults`."""
         if versions_of(one.case).split() != line[VERSIONS].split():
             faults.append(line.fault(MARK, self.gone))
@@ -345,7 +346,7 @@ class FormResults:
         faults.check("the answers")
         return results
 
-    def with_rows(self, rows: Sequence[sheets.Row], faults: Faults) -> Self:
+    def with_rows(self, rows: Sequence[Line], faults: Faults) -> Self:
         """Adds the decisions in rows of a sheet for the discussion. Wrong cells go to `faults`."""
         waiting = {(one.case.item, one.case.part, one.mark): one for one in self.settled if one.open}
         answers: dict[tuple[str, str, str], Value] = {}

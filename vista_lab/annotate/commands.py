@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vista_guard.stores.reports import Database
     from vista_guard.types import Label
     from vista_lab.annotate.agreement import FormResults
-    from vista_lab.annotate.sheets import FilledSheet
+    from vista_lab.annotate.sheets import FilledSheet, Table
     from vista_lab.annotate.study import StudyData
     from vista_lab.tables.output import Picture
     from vista_lab.tables.writers import Sheet
@@ -198,10 +198,10 @@ def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data
     study = data.study
     if study.form.revision is None:
         wanted = len(filled) or len(study.annotators)
-        count = Batches(database).create(
+        Batches(database).create(
             batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
         )
-        return f"made batch {batch} of {count:,} items, {wanted} annotators each"
+        return f"made batch {batch} of {len(data.items):,} items, {wanted} annotators each"
     if not filled:
         raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
     imported = import_sheets(database, batch, filled, data, OnnxEmbedder())
@@ -414,6 +414,21 @@ def is_same(path: Path, other: Path | None) -> bool:
     return other is not None and other.resolve() == path.resolve()
 
 
+def discuss_sheet(table: Table | None, path: Path, settled: Path | None) -> dict[str, bytes]:
+    """The sheet for the discussion as a file; none in place of the one given with `--settled`. Deletes others beside it.
+
+    Those are from an earlier call and without answers: see `check_answers_kept`.
+    """
+    from vista_lab.annotate.sheets import QUEUES, content
+
+    if is_same(path, settled):
+        return {}
+    for one in map(path.with_name, QUEUES):
+        if not is_same(one, settled):
+            one.unlink(missing_ok=True)
+    return {} if table is None else {path.name: content(table, path.suffix)}
+
+
 def _print_results(
     results: FormResults,
     wanted: Sequence[str],
@@ -425,30 +440,26 @@ def _print_results(
     figures: bool,
     as_json: bool,
 ) -> None:
-    from vista_lab.tables.output import text
+    from vista_lab.annotate.sheets import QUEUE
+    from vista_lab.tables.output import text, write, write_files
 
     tables = results.sheets()
     pictures: list[Picture] = []
     if runs:
         figure, pictures = _figure_2(results, runs, out if figures else None)
         tables.append(figure)
-    queue = None if out is None else _queue_file(out, settled, suffix)
-    written = [] if out is None else _write(results, tables, wanted, out, pictures, queue)
+    queue, written = settled, list[Path]()
+    if out is not None:
+        path = out / f"{QUEUE}{suffix}"
+        files: dict[str, str | bytes] = {**results.files(), **discuss_sheet(results.queue(), path, settled)}
+        queue, written = settled or path, [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
     if as_json:
         typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     elif out is None:
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
         tell_written(written)
-    _remind(results, out, settled or queue)
-
-
-def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
-    """Path of the discuss sheet; None if it would replace the given one."""
-    from vista_lab.annotate.sheets import QUEUE
-
-    path = out / f"{QUEUE}{suffix}"
-    return None if is_same(path, settled) else path
+    _remind(results, out, queue)
 
 
 def _figure_2(results: FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
@@ -464,26 +475,6 @@ def _figure_2(results: FormResults, runs: Sequence[Path], out: Path | None) -> t
     remark = "enriched sample" if results.data.study.enriched else ""
     pictures = [] if out is None else draw_readings(measured, out / "figures", remark)
     return figure_2(measured, results.notes), pictures
-
-
-def _write(
-    results: FormResults,
-    tables: Sequence[Sheet],
-    wanted: Sequence[str],
-    out: Path,
-    pictures: Sequence[Picture],
-    queue: Path | None,
-) -> list[Path]:
-    from vista_lab.annotate.sheets import QUEUES, content
-    from vista_lab.tables.output import write, write_files
-
-    files: dict[str, str | bytes] = {**results.files()}
-    if queue is not None:
-        for name in QUEUES:
-            (out / name).unlink(missing_ok=True)  # from an earlier call, without answers
-        if (table := results.queue()) is not None:
-            files[queue.name] = content(table, queue.suffix)
-    return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
 
 
 def _remind(results: FormResults, out: Path | None, queue: Path | None) -> None:

@@ -13,7 +13,6 @@ from vista_lab.annotate.batches import (
     Batches,
     CompleteTask,
     Condition,
-    FinishedTurn,
     FormBatch,
     answers_by_annotator,
 )
@@ -58,15 +57,25 @@ def import_sheets(
     if not items:
         raise InputError("every sheet is empty; fill in at least one turn to import")
     batches, form = Batches(database), data.study.form
-    finished = [_finished_turn(item, sheets, data) for item in items]
-    condition = Condition.SUGGESTIONS if data.study.shown else Condition.BLIND
-    reports = batches.take_in(batch, form, finished, who=WHO, about=data.study.about, condition=condition)
+    name = {item.id: data.reports[item.id].id for item in items}
+    turns = {name[item.id]: (data.reports[item.id], _texts(item, data)) for item in items}
+    new = batches.create(
+        batch,
+        form,
+        [replace(item, id=name[item.id], texts={}) for item in items],
+        wanted=None,
+        who=WHO,
+        about=data.study.about,
+        finished={sheet.annotator: {name[one]: own for one, own in sheet.answers.items()} for sheet in sheets},
+        condition=Condition.SUGGESTIONS if data.study.shown else Condition.BLIND,
+        turns=turns,
+    )
     tasks = batches.complete(batch)
     steps = Match.of((claim for task in tasks for own in task.claims.values() for claim in own), embedder).versions
     for task in tasks:
         if len(task.drafts) > 1:  # one person alone settles nothing
             settle_if_agreed(batches, task, steps, WHO)
-    return TakenIn(len(items), reports)
+    return TakenIn(len(items), new)
 
 
 def settle_if_agreed(batches: Batches, task: CompleteTask, steps: Sequence[Same], who: str) -> None:
@@ -77,15 +86,13 @@ def settle_if_agreed(batches: Batches, task: CompleteTask, steps: Sequence[Same]
         batches.settle(task.id, answers(items), method=method, who=who)
 
 
-def _finished_turn(item: Item, sheets: Sequence[FilledSheet], data: StudyData) -> FinishedTurn:
+def _texts(item: Item, data: StudyData) -> TurnTexts:
     turn, report = data.turns[item.id], data.reports[item.id]
     talk = data.conversations[turn.talk]
     reply = talk.turns[turn.turn_index]
     question = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
     draft = None if report.response == reply.text else reply.text
-    texts = TurnTexts(user_text=question, draft=draft, documents=reply.documents)
-    by = {sheet.annotator: sheet.answers[item.id] for sheet in sheets if item.id in sheet.answers}
-    return FinishedTurn(report, texts, replace(item, id=report.id, texts={}), by)
+    return TurnTexts(user_text=question, draft=draft, documents=reply.documents)
 
 
 def take(database: Database, batch: FormBatch, data: StudyData | None, embedder: Embedder | None) -> ClaimResults:

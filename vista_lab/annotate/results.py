@@ -13,7 +13,7 @@ from typing import Any
 
 from vista_guard.protocols import Embedder
 from vista_guard.types import Label
-from vista_lab.annotate import consensus, sheets
+from vista_lab.annotate import consensus
 from vista_lab.annotate.agreement import (
     ANSWER,
     LABEL,
@@ -30,6 +30,7 @@ from vista_lab.annotate.claims import Match, SettledTurn, answered, claims_of, k
 from vista_lab.annotate.consensus import Category, Transitions, label_counts, transitions
 from vista_lab.annotate.forms import ChoiceMark, Item, Measure, Value
 from vista_lab.annotate.sheets import Faults, Field
+from vista_lab.annotate.sheets import Row as Line
 from vista_lab.annotate.study import TURN, StudyData
 from vista_lab.metrics.agreement import (
     Agreement,
@@ -146,8 +147,8 @@ class ClaimResults(FormResults):
         given = [(claim, self.discussed.get((name, key_of(claim), ""))) for claim in claims if claim.open]
         if any(value is None for _, value in given):
             return SettledTurn(name, (), None)
-        told = ((claim, *value) for claim, value in given if isinstance(value, tuple) and value)
-        discussed = (answered(claim, words, Label(label)) for claim, words, label in told)
+        told = ((claim, value) for claim, value in given if isinstance(value, tuple) and value)
+        discussed = (answered(claim, value[0], Label(value[1])) for claim, value in told)
         method = Method.DISCUSSION if given else method_of(claims)
         return SettledTurn(name, (*answers(claims), *discussed), method)
 
@@ -162,7 +163,7 @@ class ClaimResults(FormResults):
         words, label = Field(text=texts.pop() if len(texts) == 1 else ""), Field(self.labels, self.labels.values)
         return [one.case.part, item.texts[TURN], versions_of(one.case), words, label, " ".join(self.about)]
 
-    def read(self, line: sheets.Row, one: CaseConsensus, faults: Faults) -> Value | None:  # noqa: ARG002  # the item's name holds its versions
+    def read(self, line: Line, one: CaseConsensus, faults: Faults) -> Value | None:  # noqa: ARG002  # the item's name holds its versions
         no_claim, chosen = line[ANSWER].lower() == NO_CLAIM, self.labels.find(line[LABEL])
         if no_claim and line[LABEL]:
             faults.append(line.fault(LABEL, f"the answer is {NO_CLAIM!r}; it gets no label"))

@@ -149,7 +149,7 @@ def disjoint_batches(rows: Sequence[RetrieverRow], size: int, rng: random.Random
 
 def _groups(rows: Iterable[RetrieverRow]) -> list[list[RetrieverRow]]:
     """Rows whose windows overlap, directly or through others, and rows with the same passage or claim by another name."""
-    from scipy.cluster.hierarchy import DisjointSet
+    from scipy.cluster.hierarchy import DisjointSet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     texts = [(row, (_text(row), row.claim.casefold())) for row in rows]
     joined = DisjointSet(node for row, own in texts for node in (row.source, *own))
