@@ -123,16 +123,23 @@ def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
         >>> partners(["The pier is long.", "It is old."], ["it is old"])
         {1: 0}
     """
-    from vista_lab.metrics.agreement import AnnotatedClaim
+    cosines = _cosines(one, other, embedder)
+    words = [plain(text) for text in other]
+    edges = {
+        at: sorted(
+            (to for to, phrase in enumerate(words) if phrase == plain(text) or cosines[at, to] > COSINE),
+            key=lambda to: (words[to] != plain(text), -cosines[at, to], to),
+        )
+        for at, text in enumerate(one)
+    }
+    return maximum_matching(edges)
 
-    mine, theirs = ([[AnnotatedClaim.model_construct(text=text)] for text in texts] for texts in (one, other))
-    near = None if embedder is None else alike((claim for versions in (*mine, *theirs) for claim in versions), embedder)
 
-    def same(first: AnnotatedClaim, second: AnnotatedClaim) -> float:
-        # Equal texts are nearer than any others.
-        return 2 * same_text(first, second) or (0.0 if near is None else near(first, second))
-
-    return match_claims(theirs, mine, (same,))
+def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None) -> np.ndarray:
+    if embedder is None or not one or not other:
+        return np.zeros((len(one), len(other)))
+    vectors = embedder.embed([*one, *other])
+    return np.asarray(vectors[: len(one)] @ vectors[len(one) :].T, float)
 
 
 OVERLAP = 0.5
