@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from training.suites.loaders import clean, fever_rows
+from training.suites.loaders import begin_responses, clean, fever_rows
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.risk import Level, RiskTable
@@ -52,7 +52,7 @@ def statements(data: Path) -> Iterator[Case]:
 def responses(data: Path) -> Iterator[Case]:
     """BEGIN dev responses with the message before them. Generic ones are left out: whether they are fine is open."""
     for name in BEGIN_FILES:
-        for row in whole(begin.responses(data / f"begin/begin_dev_{name}.tsv")):
+        for row in begin_responses(data / f"begin/begin_dev_{name}.tsv"):
             if row.label != begin.GENERIC and row.knowledge.strip():
                 asked = Turn(role=Role.USER, text=clean(row.message))
                 answer = _turn(clean(row.text), clean(row.knowledge))

@@ -13,14 +13,12 @@ from typing import Any, TypeVar
 from training.rewriting.windows import best_sentences
 from training.sources.summedits import tidy
 from training.suites import evalsets
-from training.suites.loaders import best_window, clean, read_tsv
+from training.suites.loaders import best_window, clean, edited_summaries, read_tsv, summedits_file
 from vista_guard.judges.embedded.evidence import choose, pool
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.types import Document, EvidenceSet
-from vista_lab.datasets.files import whole
 from vista_lab.datasets.pairs import SUPPORTED_CLASS
-from vista_lab.datasets.sets import summedits as summedits_set
 from vista_lab.oasis.rewriters.carrier import sentences
 
 T = TypeVar("T")
@@ -100,7 +98,7 @@ def worlds(count: int) -> list[Item]:
 
 def summedits(data: Path, domain: str, summaries: int = 300) -> list[Item]:
     """Sentences of summaries against their three nearest stretches; ``group`` is the summary, ``kind`` the domain."""
-    rows = list(whole(summedits_set.summaries(data / f"train/summedits/{summedits_set.file_name(domain)}.gz")))
+    rows = list(edited_summaries(data / summedits_file(domain)))
     items = []
     for row in spaced(rows, summaries):
         units = _document(row.document)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from training.pairs import Carrier, KindPair
 from training.rewriting.windows import best_sentences
-from training.suites.loaders import clean, read_jsonl
-from vista_lab.datasets.files import whole
+from training.suites.loaders import begin_responses, clean, read_jsonl
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.oasis.rewriters.carrier import sentences
@@ -34,7 +33,7 @@ def untreebanked(text: str) -> str:
 def begin_rows(data: Path) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """(knowledge, response, allowed labels) of the CMU-DoG and TopicalChat parts."""
     for name in BEGIN:
-        for row in whole(begin_set.responses(data / name)):
+        for row in begin_responses(data / name):
             yield untreebanked(row.knowledge), untreebanked(row.text), _BEGIN_LABELS[row.label]
 
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from training.pairs import Carrier, KindPair
 from training.rewriting.windows import Window, best_sentences
-from vista_lab.datasets.files import whole
+from training.suites.loaders import edited_summaries, summedits_file
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.datasets.sets.summedits import file_name, summaries
 from vista_lab.oasis.rewriters.carrier import sentences
 
 DOMAINS = ("qmsumm", "sales_email", "scitldr")  # `podcast` and `ectsum` are development data
-FILES = tuple(f"train/summedits/{file_name(name)}.gz" for name in DOMAINS)
+FILES = tuple(summedits_file(name) for name in DOMAINS)
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def tidy(text: str) -> str:
 def read(data: Path) -> Iterator[Summary]:
     """The summaries of the training domains."""
     for name in FILES:
-        for row in whole(summaries(data / name)):
+        for row in edited_summaries(data / name):
             document = tuple(sentences(tidy(row.document)))
             yield Summary(document, row.text, row.original, row.consistent, row.edits, row.identity)
 

@@ -17,14 +17,15 @@ from typing import Any, Literal
 
 from vista_guard.protocols import Judge
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn
+from vista_lab.datasets.files import Row, documents, json_rows, records, turns_of, whole
 from vista_lab.datasets.files import clean as clean  # re-exported for training
-from vista_lab.datasets.files import documents, turns_of, whole
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets import bingcheck as bingcheck_set
 from vista_lab.datasets.sets import coconot as coconot_set
 from vista_lab.datasets.sets import dialfact as dialfact_set
 from vista_lab.datasets.sets import rgm as rgm_set
+from vista_lab.datasets.sets import summedits as summedits_set
 from vista_lab.logs.source import LoggedConversation
 
 LEADING = 3
@@ -170,6 +171,26 @@ class GivenStatement:
     history: tuple[Turn, ...] = ()
 
 
+@dataclass(frozen=True)
+class Response:
+    """A response of BEGIN with its knowledge and the message before it, which may be blank."""
+
+    knowledge: str
+    message: str
+    text: str
+    label: str
+
+
+def begin_responses(path: Path) -> Iterator[Response]:
+    """BEGIN's responses of one file as they stand. Raises InputError: a row cannot be read."""
+    return whole(records(begin_set.rows(path), _begin_response))
+
+
+def _begin_response(row: Row) -> Response:
+    label = row.label("begin_label", begin_set.LABELS).label
+    return Response(row.text("knowledge"), row.text("message"), row.nonblank("response"), label)
+
+
 def begin(path: Path) -> list[GivenStatement]:
     """BEGIN (Dziri et al. 2022): "Fully attributable" is supported; "Not fully" and "Generic" are not."""
     gold = {True: SUPPORTED, False: NOT_ENOUGH}
@@ -177,8 +198,42 @@ def begin(path: Path) -> list[GivenStatement]:
         GivenStatement(
             row.text, documents([row.knowledge]), gold[row.label == begin_set.FULLY], turns_of([row.message])
         )
-        for row in whole(begin_set.responses(path))
+        for row in begin_responses(path)
     ]
+
+
+@dataclass(frozen=True)
+class EditedSummary:
+    """A summary of SummEdits and its document. `original` is the consistent one that it was edited from, or itself."""
+
+    identity: str
+    document: str
+    text: str
+    consistent: bool
+    original: str
+    edits: tuple[str, ...]
+
+
+def summedits_file(domain: str) -> str:
+    """Place of a domain of SummEdits in the folder of the data."""
+    return f"train/summedits/summedits_{domain}.json.gz"
+
+
+def edited_summaries(path: Path) -> Iterator[EditedSummary]:
+    """SummEdits (Laban et al. 2023) with what its summaries were edited from. Raises InputError: a row cannot be read."""
+    return whole(records(json_rows(path), _edited_summary))
+
+
+def _edited_summary(row: Row) -> EditedSummary:
+    text = row.nonblank("summary")
+    return EditedSummary(
+        identity=row.name("id"),
+        document=row.nonblank("doc"),
+        text=text,
+        consistent=not row.label("label", summedits_set.LABELS).positive,
+        original=row.text("original_summary") if "original_summary" in row.content else text,
+        edits=tuple(row.texts("edit_types")) if "edit_types" in row.content else (),
+    )
 
 
 def fever(path: Path) -> list[GivenStatement]:

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from training.suites.faithful import HEADER, claims_held, judge, lines, policies
-from training.suites.loaders import clean, faithdial_rows
+from training.suites.loaders import begin_responses, clean, faithdial_rows
 from vista_guard.guard import Guard
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import begin as begin_set
 
 AUDIT = Path("train") / "faithdial-audit"
@@ -61,7 +60,7 @@ def _audit(folder: Path) -> Iterator[Remark]:
 
 
 def _begin(path: Path) -> Iterator[Remark]:
-    for response in whole(begin_set.responses(path)):
+    for response in begin_responses(path):
         kinds = {GENERIC_BEGIN} if response.label == begin_set.GENERIC else set()
         yield Remark(clean(response.text), clean(response.knowledge), frozenset(kinds))
 

@@ -23,13 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.suites.faithful import held_against, policies, reaches
+from training.suites.loaders import edited_summaries, summedits_file
 from training.suites.product import progress
 from vista_guard.errors import InputError
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import LabelPolicy
 from vista_guard.types import Action, Conversation, Document, Role, Turn, TurnReport
-from vista_lab.datasets.files import whole
-from vista_lab.datasets.sets import summedits
 
 DOMAINS = ("podcast", "ectsum")
 """Development; the other domains are training data."""
@@ -73,8 +72,7 @@ def read(data: Path) -> Iterator[SummaryCase]:
         InputError: a file is missing, or is something else.
     """
     for domain in DOMAINS:
-        path = data / "train" / "summedits" / f"{summedits.file_name(domain)}.gz"
-        for summary in whole(summedits.summaries(path)):
+        for summary in edited_summaries(data / summedits_file(domain)):
             yield SummaryCase(domain, summary.document, summary.text, summary.consistent)
 
 

@@ -20,7 +20,7 @@ from typing import Literal
 from training import false_alarms
 from training.sources import dstc9
 from training.suites.faithful import REFERENCE, conversation_of
-from training.suites.loaders import clean
+from training.suites.loaders import begin_responses, clean
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import begin as begin_set
@@ -147,7 +147,7 @@ def hotels(data: Path, rng: Random) -> Iterator[Case]:
 def begin(data: Path, names: Sequence[str]) -> Iterator[Case]:
     """BEGIN responses that people called fully attributable or not. Generic ones are left out: what they are is open."""
     for name in names:
-        for number, row in enumerate(whole(begin_set.responses(data / f"begin/begin_dev_{name}.tsv"))):
+        for number, row in enumerate(begin_responses(data / f"begin/begin_dev_{name}.tsv")):
             if row.label != begin_set.GENERIC and row.knowledge.strip():
                 faithful = row.label == begin_set.FULLY
                 text, told = clean(row.text), clean(row.knowledge)

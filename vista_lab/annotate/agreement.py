@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from vista_lab.annotate.forms import (
     display,
 )
 from vista_lab.annotate.sheets import ID, Faults, Field, Table
+from vista_lab.annotate.sheets import Row as Line
 from vista_lab.metrics.agreement import (
     DRAWS,
     SEED,
@@ -41,13 +42,17 @@ from vista_lab.metrics.agreement import (
     coincidences,
     fleiss_kappa,
     icc,
+    majority,
     pearson,
     samples,
 )
 from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
 
-MARK, VERSIONS, ANSWER = "mark", "versions", "answer"
-"""Columns of the sheet for the discussion."""
+MARK, VERSIONS, ANSWER, LABEL = "mark", "versions", "answer", "label"
+"""Columns of the sheet for the discussion. `versions` is what each annotator has; `answer` and `label` are filled in."""
+
+NO_CLAIM = "no claim"
+"""An answer: the turn does not make the claim."""
 
 CONSENSUS = "consensus.jsonl"
 
@@ -103,9 +108,11 @@ def cases_of(mark: Mark, form: Form, items: Sequence[Item], answers: Mapping[str
     return cases
 
 
-def measure(mark: Mark, cases: Sequence[Case], annotators: Sequence[str]) -> MarkFigures:
-    """The figures that the mark declares."""
-    wanted = frozenset(mark.agreement)
+def measure(
+    mark: Mark, cases: Sequence[Case], annotators: Sequence[str], among: Collection[Measure] = tuple(Measure)
+) -> MarkFigures:
+    """The figures that the mark declares, `among` these."""
+    wanted = frozenset(mark.agreement) & frozenset(among)
     several = [case for case in cases if len(case.by) > 1]
     shared = [[case.by[who] for who in annotators] for case in cases if len(case.by) == len(annotators) > 1]
     return MarkFigures(
@@ -173,58 +180,28 @@ Discussed = Mapping[tuple[str, str, str], Value]
 """Answers of a discussion, by item, part and mark."""
 
 
-def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[CaseConsensus]:
-    """Settles choices by majority and numbers by their mean. Cases that only one person marked are left out."""
+def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed, *, least: int = 2) -> list[CaseConsensus]:
+    """Settles choices by majority and numbers by their mean. Cases that fewer than `least` people marked are left out."""
     if isinstance(mark, TextMark):
         return []
-    return [_settle_case(mark, case, discussed) for case in cases if len(case.by) > 1]
+    return [_settle_case(mark, case, discussed) for case in cases if len(case.by) >= least]
 
 
 def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
         mean = fmean(float(value) for value in case.by.values() if isinstance(value, float))
         return CaseConsensus(mark.name, case, mean, False)
-    value, votes = Counter(case.by.values()).most_common(1)[0]
-    if 2 * votes > len(case.by):
-        return CaseConsensus(mark.name, case, value, False)
-    answer = discussed.get((case.item, case.part, mark.name))
-    return CaseConsensus(mark.name, case, answer, answer is None)
+    value = majority(case.by.values())
+    if value is None:
+        value = discussed.get((case.item, case.part, mark.name))
+    return CaseConsensus(mark.name, case, value, value is None)
 
 
-def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
-    """Decisions of the discussion, from the filled sheet. Rows without an answer are still open.
-
-    Raises InputError: the file cannot be read, or cells are wrong: names each.
-    """
-    unit = [] if form.parts is None else [form.parts.unit.value]
-    faults = Faults()
-    discussed = answers_of(sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults), results, faults)
-    faults.check("the answers")
-    return discussed
-
-
-def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults) -> Discussed:
-    """Decisions in rows of a sheet for the discussion. Wrong cells go to `faults`."""
-    form = results.form
-    unit = "" if form.parts is None else form.parts.unit.value
-    waiting = {(one.case.item, one.case.part, one.mark): _versions(one.case) for one in results.settled if one.open}
-    discussed: dict[tuple[str, str, str], Value] = {}
-    for line in rows:
-        name = line[ID], line[unit] if unit else "", line[MARK]
-        if name not in waiting or waiting[name].split() != line[VERSIONS].split():
-            faults.append(
-                line.fault(MARK, "the sheets have no such open mark; they were changed since, or it is settled")
-            )
-        elif line[ANSWER]:
-            try:
-                discussed[name] = form.mark(line[MARK]).read(line[ANSWER])
-            except ValueError as exc:
-                faults.append(line.fault(ANSWER, str(exc)))
-    return discussed
-
-
-def _versions(case: Case) -> str:
-    return "\n".join(f"{who}: {display(value)}" for who, value in sorted(case.by.items()))
+def has_answers(path: Path) -> bool:
+    """True if somebody wrote into a sheet for the discussion, of whichever form. Raises InputError: the file is none."""
+    # The words of a claim are prefilled where all annotators have the same; a mark's answer never is.
+    rows = sheets.read(path, (ANSWER,), Faults())
+    return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row[MARK] and row[ANSWER]) for row in rows)
 
 
 # Results
@@ -232,15 +209,22 @@ def _versions(case: Case) -> str:
 
 @dataclass(frozen=True)
 class FormResults:
-    """Results of a form: figures, settled answers, and cases left to discuss."""
+    """Results of a form: figures, settled answers, and cases left to discuss. `least` annotators settle a case."""
 
     form: Form
     items: Sequence[Item]
     answers: Mapping[str, Mapping[str, Answers]]
     about: Sequence[str]
     discussed: Discussed
+    least: int = field(default=2, kw_only=True)
 
     noun = "marks"
+    guide = f"Talk about each mark, and write what you agree on into {ANSWER}."
+    gone = "the sheets have no such open mark; they were changed since, or it is settled"
+    text: ClassVar[str] = "text"
+    fields: ClassVar[Sequence[str]] = (ANSWER,)
+    read_columns: ClassVar[Sequence[str]] = (VERSIONS, ANSWER)
+    """Columns of the sheet for the discussion: the text, those that people fill in, and those that are read."""
 
     @cached_property
     def cases(self) -> Mapping[str, list[Case]]:
@@ -255,11 +239,12 @@ class FormResults:
     @cached_property
     def settled(self) -> list[CaseConsensus]:
         """In the order of the form's marks."""
-        return [one for mark in self.form.marks for one in settle(mark, self.cases[mark.name], self.discussed)]
+        cases = ((mark, self.cases[mark.name]) for mark in self.form.marks)
+        return [one for mark, own in cases for one in settle(mark, own, self.discussed, least=self.least)]
 
     @property
     def open(self) -> int:
-        """Number of marks without a majority."""
+        """Number of cases without a majority."""
         return sum(case.open for case in self.settled)
 
     @property
@@ -320,24 +305,59 @@ class FormResults:
                 line["marks"][settled.mark] = settled.value
         return {CONSENSUS: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in by_item.values())}
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Columns of the sheet for the discussion that name a case within its item."""
+        return (MARK,) if self.form.parts is None else (self.form.parts.unit.value, MARK)
+
+    def row(self, item: Item, one: CaseConsensus) -> list[str | Field]:
+        """The cells of an open case in that sheet: its names, its text, everybody's version, fields, the study."""
+        mark = self.form.mark(one.mark)
+        texts = next((own.texts for own in item.parts if own.id == one.case.part), item.texts)
+        text = "\n".join(filter(None, texts.values()))
+        answer = Field(mark, mark.values if isinstance(mark, ChoiceMark) else ())
+        return [*(one.case.part, one.mark)[-len(self.names) :], text, versions_of(one.case), answer, self.about[0]]
+
+    def read(self, line: Line, one: CaseConsensus, faults: Faults) -> Value | None:
+        """The answer in the row of an open case; None if there is none yet. Wrong cells go to `faults`."""
+        if versions_of(one.case).split() != line[VERSIONS].split():
+            faults.append(line.fault(MARK, self.gone))
+        elif line[ANSWER]:
+            try:
+                return self.form.mark(one.mark).read(line[ANSWER])
+            except ValueError as exc:
+                faults.append(line.fault(ANSWER, str(exc)))
+        return None
+
     def queue(self) -> Table | None:
         """The sheet of cases to discuss; None if there are none."""
-        if not self.open:
-            return None
-        items = {item.id: item for item in self.items}
-        unit = [] if self.form.parts is None else [self.form.parts.unit.value]
-        rows: list[list[str | Field]] = []
-        for settled in self.settled:
-            if settled.open:
-                mark, part = self.form.mark(settled.mark), [settled.case.part] if unit else []
-                menu = mark.values if isinstance(mark, ChoiceMark) else ()
-                item = items[settled.case.item]
-                texts = next((own.texts for own in item.parts if own.id == settled.case.part), item.texts)
-                text = "\n".join(filter(None, texts.values()))
-                answer = Field(mark, menu)
-                rows.append([item.id, *part, settled.mark, text, _versions(settled.case), answer, self.about[0]])
-        columns = [ID, *unit, MARK, "text", VERSIONS, ANSWER, sheets.STUDY]
-        return Table(sheets.QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
+        items, waiting = {item.id: item for item in self.items}, [one for one in self.settled if one.open]
+        columns = [ID, *self.names, self.text, VERSIONS, *self.fields, sheets.STUDY]
+        rows = [[one.case.item, *self.row(items[one.case.item], one)] for one in waiting]
+        return Table(sheets.QUEUE, columns, rows, self.guide) if rows else None
+
+    def with_answers(self, path: Path) -> Self:
+        """Adds the decisions of a discussion, from the filled sheet. Rows without an answer are still open.
+
+        Raises InputError: the file cannot be read, or cells are wrong: names each.
+        """
+        faults = Faults()
+        results = self.with_rows(sheets.read(path, [ID, *self.names, *self.read_columns], faults), faults)
+        faults.check("the answers")
+        return results
+
+    def with_rows(self, rows: Sequence[Line], faults: Faults) -> Self:
+        """Adds the decisions in rows of a sheet for the discussion. Wrong cells go to `faults`."""
+        waiting = {(one.case.item, one.case.part, one.mark): one for one in self.settled if one.open}
+        answers: dict[tuple[str, str, str], Value] = {}
+        for line in rows:
+            unit = line[self.names[0]] if self.names[0] != MARK else ""
+            name = line[ID], unit, line[MARK]
+            if name not in waiting:
+                faults.append(line.fault(self.names[-1], self.gone))
+            elif (answer := self.read(line, waiting[name], faults)) is not None:
+                answers[name] = answer
+        return replace(self, discussed={**self.discussed, **answers})
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -387,8 +407,6 @@ def by_annotator(filled: Sequence[sheets.FilledSheet]) -> dict[str, Mapping[str,
     return {sheet.annotator: sheet.answers for sheet in filled}
 
 
-def remaining_marks(form: Form) -> Iterator[Mark]:
-    """Marks of a claims form that the tables of claims don't measure."""
-    revise, labels = form.revision, form.labels
-    own = () if revise is None or labels is None else (revise.by, revise.words, labels.name)
-    return (mark for mark in form.marks if mark.name not in own and mark.agreement)
+def versions_of(case: Case) -> str:
+    """Each annotator's value, a line each."""
+    return "\n".join(f"{who}: {display(value)}" for who, value in sorted(case.by.items()))

@@ -27,8 +27,8 @@ from vista_guard.stores.reports.tables import REPORTS, TURNS
 from vista_guard.stores.reviewed import ConsensusClaim, clean_name
 from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, find_report, visible
 from vista_guard.types import TurnReport, TurnTexts
-from vista_lab.annotate.agreeing import claims_of
-from vista_lab.annotate.agreement import Discussed
+from vista_lab.annotate.agreement import FormResults
+from vista_lab.annotate.claims import claims_of
 from vista_lab.annotate.forms import MOST_CLAIMS, Answers, Form, Item, Value, check_answers, load_form
 from vista_lab.annotate.study import claim_part
 from vista_lab.annotate.tables import ANSWERS, BATCHES, CONSENSUS, ITEMS, are_made, make_tables
@@ -121,24 +121,9 @@ class CompleteTask:
         return {draft.annotator: claims_of(draft.answers, self.item, self.form) for draft in self.drafts}
 
     @property
-    def kept(self) -> Mapping[str, list[AnnotatedClaim]]:
-        """Each annotator's claims without deleted ones."""
-        return {who: [claim for claim in claims if claim.kept] for who, claims in self.claims.items()}
-
-    @property
     def blind(self) -> bool:
         """True if nobody saw the judge's labels."""
         return all(draft.condition is Condition.BLIND for draft in self.drafts)
-
-
-@dataclass(frozen=True)
-class FinishedTurn:
-    """A turn with its report and texts, its claims as an item, and each annotator's answers."""
-
-    report: TurnReport
-    texts: TurnTexts
-    item: Item
-    by: Mapping[str, Answers]
 
 
 def turn_item(report: TurnReport) -> Item:
@@ -199,28 +184,45 @@ class Batches:
         form: Form,
         items: Sequence[Item],
         *,
-        wanted: int,
+        wanted: int | None,
         who: str,
         about: str,
         finished: Mapping[str, Mapping[str, Answers]] | None = None,
+        condition: Condition = Condition.BLIND,
+        turns: Mapping[str, tuple[TurnReport, TurnTexts]] | None = None,
     ) -> int:
-        """Creates a batch, whole or not at all; `finished` is work that was done in sheets, by annotator and item.
+        """Creates a batch, whole or not at all; returns the number of new reports.
 
-        Raises InputError: the batch exists already, or a name or number is invalid.
+        Args:
+            name: of the batch, 1 to 200 printable characters.
+            form: of the items.
+            items: at least one.
+            wanted: annotators for each item that is not assigned; None: those who finished it.
+            who: the creator.
+            about: how the items were drawn.
+            finished: work that was done in sheets, by annotator and item.
+            condition: the view of those annotators.
+            turns: reports and texts of items that are turns, by item. Reports that the database has stay as they are.
+
+        Raises InputError: the batch exists already, or a name, a number or a text cannot be stored.
         """
         if not items:
             raise InputError(f"batch {name!r} has no items; give at least one")
         batch, maker = clean_name(name), clean_name(who)
-        _check_wanted(wanted)
+        if wanted is not None:
+            _check_wanted(wanted)
         done = {clean_name(annotator): answers for annotator, answers in (finished or {}).items()}
 
         def write(connection: sql.Connection) -> int:
             _insert_batch(connection, batch, form, about, maker)
+            new = 0
             for item in items:
-                task = _insert_item(connection, batch, item, len(item.annotators) or wanted)
                 by = {annotator: answers[item.id] for annotator, answers in done.items() if item.id in answers}
-                _insert_done(connection, task, by)
-            return len(items)
+                place, fresh = ({}, False) if turns is None else _insert_report(connection, *turns[item.id])
+                task = _insert_item(connection, batch, item, len(item.annotators) or wanted or len(by), **place)
+                _insert_done(connection, task, by, place.get("report"), condition)
+                new += fresh
+            return new
 
         return self._write(write)
 
@@ -252,43 +254,6 @@ class Batches:
                 item = turn_item(parse_report(row.report, row.id, row.schema_version, self._database.name))
                 _insert_item(connection, batch, item, wanted, report=found.id, tenant=found.tenant)
             return len(new)
-
-        return self._write(write)
-
-    def take_in(
-        self,
-        name: str,
-        form: Form,
-        turns: Sequence[FinishedTurn],
-        *,
-        who: str,
-        about: str = "",
-        condition: Condition = Condition.BLIND,
-    ) -> int:
-        """Imports a batch of finished turns, in one transaction. Reports that the database has already stay as they are.
-
-        `who` imports it; `condition` was the annotators' view.
-
-        Returns:
-            The number of new reports.
-
-        Raises:
-            InputError: the batch exists already, or a name or a text cannot be stored.
-            StoreError: the database cannot be written; nothing was imported.
-        """
-        batch, maker = clean_name(name), clean_name(who)
-
-        def write(connection: sql.Connection) -> int:
-            _insert_batch(connection, batch, form, about, maker)
-            new = 0
-            for turn in turns:
-                number, fresh = _insert_report(connection, turn)
-                new += fresh
-                place = {"report": number, "tenant": turn.report.tenant or ""}
-                task = _insert_item(connection, batch, turn.item, len(turn.by), **place)
-                by = {clean_name(annotator): answers for annotator, answers in turn.by.items()}
-                _insert_done(connection, task, by, report=number, condition=condition)
-            return new
 
         return self._write(write)
 
@@ -480,10 +445,12 @@ def answers_by_annotator(tasks: Sequence[CompleteTask]) -> dict[str, dict[str, A
     return dict(by)
 
 
-def discussed(tasks: Sequence[CompleteTask]) -> Discussed:
-    """Marks that a discussion decided, by item, part and mark."""
+def results_of(batch: FormBatch, tasks: Sequence[CompleteTask], *notes: str) -> FormResults:
+    """Results of the items of a batch that all their annotators submitted, with the marks that a discussion decided."""
     settled = ((task.item.id, task.consensus.marks) for task in tasks if task.consensus is not None)
-    return {(item, *place): value for item, marks in settled for place, value in marks.items()}
+    discussed = {(item, *place): value for item, marks in settled for place, value in marks.items()}
+    items = [task.item for task in tasks]
+    return FormResults(batch.form, items, answers_by_annotator(tasks), [batch.about, *notes], discussed)
 
 
 def _check_wanted(wanted: int) -> None:
@@ -507,23 +474,18 @@ def _insert_item(connection: sql.Connection, batch: str, item: Item, wanted: int
 
 
 def _insert_done(
-    connection: sql.Connection,
-    task: int,
-    by: Mapping[str, Answers],
-    *,
-    report: int | None = None,
-    condition: Condition = Condition.BLIND,
+    connection: sql.Connection, task: int, by: Mapping[str, Answers], report: int | None, condition: Condition
 ) -> None:
     rows = [_row(Draft(task, who, 1, True, condition, 0, answers)) | {"report": report} for who, answers in by.items()]
     if rows:
         connection.execute(sql.insert(ANSWERS), rows)
 
 
-def _insert_report(connection: sql.Connection, turn: FinishedTurn) -> tuple[int, bool]:
-    row_id = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == turn.report.id)).scalar()
-    if row_id is not None:
-        return int(row_id), False
-    return store.insert(connection, turn.report, turn.texts, None), True
+def _insert_report(connection: sql.Connection, report: TurnReport, texts: TurnTexts) -> tuple[dict[str, Any], bool]:
+    """The place of an item that is a turn, and True if its report was new."""
+    known = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == report.id)).scalar()
+    number = store.insert(connection, report, texts, None) if known is None else known
+    return {"report": number, "tenant": report.tenant or ""}, known is None
 
 
 def _submitted() -> sql.ScalarSelect[Any]:

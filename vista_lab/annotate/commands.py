@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,14 +17,13 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
+    from vista_guard.protocols import Embedder
     from vista_guard.stores.reports import Database
     from vista_guard.types import Label
-    from vista_lab.annotate.agreeing import AnnotatedTurn, SettledTurn
     from vista_lab.annotate.agreement import FormResults
-    from vista_lab.annotate.results import Results
-    from vista_lab.annotate.sheets import FilledSheet
+    from vista_lab.annotate.sheets import FilledSheet, Table
     from vista_lab.annotate.study import StudyData
     from vista_lab.tables.output import Picture
     from vista_lab.tables.writers import Sheet
@@ -199,10 +198,10 @@ def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data
     study = data.study
     if study.form.revision is None:
         wanted = len(filled) or len(study.annotators)
-        count = Batches(database).create(
+        Batches(database).create(
             batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
         )
-        return f"made batch {batch} of {count:,} items, {wanted} annotators each"
+        return f"made batch {batch} of {len(data.items):,} items, {wanted} annotators each"
     if not filled:
         raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
     imported = import_sheets(database, batch, filled, data, OnnxEmbedder())
@@ -263,8 +262,6 @@ TITLE = "What annotators say"
 
 How = Literal["cosine", "text"]
 
-WORDS = {"cosine": "they read the same, or the cosine of their embeddings is above 0.9", "text": "they read the same"}
-
 
 def agree(
     sheets: Annotated[
@@ -313,6 +310,7 @@ def agree(
     Example: `vista-guard agree sheets/*.xlsx --out consensus`
     """
     with exit_codes():
+        from vista_guard.stores.entries import OnnxEmbedder
         from vista_lab.annotate.sheets import QUEUES
         from vista_lab.tables.output import chosen_formats
 
@@ -324,103 +322,75 @@ def agree(
         if figures and not runs:
             raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
         check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
-        wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
-        results = _results(wish)
+        embedder = OnnxEmbedder() if match == "cosine" else None
+        results = _results(sheets or [], batch, study, settings_and_url(reports, data_dir)[1], embedder)
+        results = _with_discussion(results, settled, disfluent)
         as_text = sheets and sheets[0].suffix.lower() != ".xlsx"
         suffix = ".tsv" if as_text or find_spec("openpyxl") is None else ".xlsx"
         _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
 
 
-@dataclass(frozen=True)
-class _Wish:
-    """The work to compare: sheets of a study, or a batch of the database."""
-
-    sheets: Sequence[Path]
-    batch: str | None
-    match: How
-    discussed: Path | None
-    study: Path | None
-    disfluent: str | None
-    url: str
-
-
-def _results(wish: _Wish) -> Results | FormResults:
-    from vista_lab.annotate.agreeing import of_sheets
-    from vista_lab.annotate.agreement import FormResults, by_annotator, remaining_marks
-    from vista_lab.annotate.sheets import read_sheets
+def _results(
+    paths: Sequence[Path], batch: str | None, study: Path | None, url: str, embedder: Embedder | None
+) -> FormResults:
+    """Results of sheets of a study, or of a batch of the database."""
     from vista_lab.annotate.study import load
 
-    data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
-    if wish.batch is not None or data is None:
-        return _batch_results(wish, data)
+    data = load(study or paths[0].parent) if study is not None or paths else None
+    if batch is not None or data is None:
+        return _batch_results(batch or "", data, url, embedder)
+    return _sheet_results(paths, data, embedder)
+
+
+def _sheet_results(paths: Sequence[Path], data: StudyData, embedder: Embedder | None) -> FormResults:
+    from vista_lab.annotate.agreement import FormResults, by_annotator
+    from vista_lab.annotate.results import of_study
+    from vista_lab.annotate.sheets import read_sheets
+
     form = data.study.form
-    filled = read_sheets(wish.sheets, form, data.items)
+    filled = read_sheets(paths, form, data.items)
     if not any(sheet.answers for sheet in filled):
         raise InputError(f"every sheet is empty; fill in at least one {form.item} to compare")
     unfinished = [f"{sheet.annotator} left {sheet.open:,} {form.item}s as they were." for sheet in filled if sheet.open]
-    about, answers = [data.study.about, *unfinished], by_annotator(filled)
-    if form.revision is None:
-        return _settle_form(wish, FormResults(form, data.items, answers, about, {}))
-    marks = tuple(remaining_marks(form))
-    others = FormResults(form.model_copy(update={"marks": marks}), data.items, answers, about, {}) if marks else None
-    return _settle_claims(wish, data, of_sheets(filled, data), {}, about, others)
+    results = FormResults(form, data.items, by_annotator(filled), [data.study.about, *unfinished], {})
+    return results if form.revision is None else of_study(results, data, embedder)
 
 
-def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
+def _batch_results(batch: str, data: StudyData | None, url: str, embedder: Embedder | None) -> FormResults:
     from vista_guard.stores.reports import Database
-    from vista_lab.annotate.agreement import FormResults
-    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
+    from vista_lab.annotate.batches import Batches, results_of
     from vista_lab.annotate.database import take
 
-    batch = wish.batch or ""
-    with closing(Database(wish.url, create=False)) as database:
+    with closing(Database(url, create=False)) as database:
         batches = Batches(database)
-        found = batches.find(batch)
-        if found is not None and not found.of_turns:
-            tasks = batches.complete(batch)
-            items, answers = [task.item for task in tasks], answers_by_annotator(tasks)
-            note = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
-            about = [found.about, *([note] if found.items > len(items) else [])]
-            return _settle_form(wish, FormResults(found.form, items, answers, about, discussed(tasks)))
-        kept = take(database, batch, data)
-    about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
-    note = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
-    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([note] if kept.left_out else []), None)
+        known = {one.name: one for one in batches.all()}
+        if batch not in known:
+            raise InputError(f"batch {batch!r} does not exist; there are {', '.join(known) or 'none'}")
+        found = known[batch]
+        if found.of_turns:
+            return take(database, found, data, embedder)
+        tasks = batches.complete(batch)
+    left = found.items - len(tasks)
+    note = f"{left:,} of {found.items:,} {found.form.item}s are not submitted by all."
+    return results_of(found, tasks, *([note] if left else []))
 
 
-def _settle_claims(
-    wish: _Wish,
-    data: StudyData | None,
-    turns: Sequence[AnnotatedTurn],
-    before: Mapping[str, SettledTurn],
-    about: list[str],
-    others: FormResults | None,
-) -> Results:
-    from vista_guard.stores.entries import OnnxEmbedder
-    from vista_lab.annotate.agreeing import match, read_discussed_claims, settle
-    from vista_lab.annotate.forms import load_form
-    from vista_lab.annotate.results import Results
+def _with_discussion(results: FormResults, settled: Path | None, disfluent: str | None) -> FormResults:
+    """Adds the decisions of a discussion, and the turns that were named as disfluent."""
+    from vista_lab.annotate.results import ClaimResults
 
-    how = match(turns, OnnxEmbedder() if wish.match == "cosine" else None)
-    form = load_form("vista") if data is None else data.study.form
-    answers = None if wish.discussed is None else read_discussed_claims(wish.discussed, turns, how, form)
-    settled = [before.get(one.turn.id, one) for one in settle(turns, how, answers)]
-    return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
-
-
-def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
-    from vista_lab.annotate.agreement import read_discussed
-
-    if wish.disfluent is not None:
+    if disfluent is not None and not isinstance(results, ClaimResults):
         raise ConfigError("--disfluent needs the form vista: it changes Table 7")
-    if wish.discussed is None:
+    if settled is not None:
+        results = results.with_answers(settled)
+    if not isinstance(results, ClaimResults):
         return results
-    return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
+    return replace(results, disfluent=_disfluent(disfluent, results.claims))
 
 
-def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
+def _disfluent(ids: str | None, turns: Collection[str]) -> frozenset[str]:
     names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
-    unknown = sorted(names - {turn.id for turn in turns})
+    unknown = sorted(names.difference(turns))
     if unknown:
         raise ConfigError(
             f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
@@ -433,7 +403,7 @@ def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
 
     Raises ConfigError: a sheet has answers, and is not the one given with `--settled`.
     """
-    from vista_lab.annotate.agreeing import has_answers
+    from vista_lab.annotate.agreement import has_answers
 
     for path in queues:
         if path.exists() and not is_same(path, settled) and has_answers(path):
@@ -444,8 +414,23 @@ def is_same(path: Path, other: Path | None) -> bool:
     return other is not None and other.resolve() == path.resolve()
 
 
+def discuss_sheet(table: Table | None, path: Path, settled: Path | None) -> dict[str, bytes]:
+    """The sheet for the discussion as a file; none in place of the one given with `--settled`. Deletes others beside it.
+
+    Those are from an earlier call and without answers: see `check_answers_kept`.
+    """
+    from vista_lab.annotate.sheets import QUEUES, content
+
+    if is_same(path, settled):
+        return {}
+    for one in map(path.with_name, QUEUES):
+        if not is_same(one, settled):
+            one.unlink(missing_ok=True)
+    return {} if table is None else {path.name: content(table, path.suffix)}
+
+
 def _print_results(
-    results: Results | FormResults,
+    results: FormResults,
     wanted: Sequence[str],
     out: Path | None,
     runs: Sequence[Path],
@@ -455,68 +440,44 @@ def _print_results(
     figures: bool,
     as_json: bool,
 ) -> None:
-    from vista_lab.tables.output import text
+    from vista_lab.annotate.sheets import QUEUE
+    from vista_lab.tables.output import text, write, write_files
 
     tables = results.sheets()
     pictures: list[Picture] = []
     if runs:
         figure, pictures = _figure_2(results, runs, out if figures else None)
         tables.append(figure)
-    queue = None if out is None else _queue_file(out, settled, suffix)
-    written = [] if out is None else _write(results, tables, wanted, out, pictures, queue)
+    queue, written = settled, list[Path]()
+    if out is not None:
+        path = out / f"{QUEUE}{suffix}"
+        files: dict[str, str | bytes] = {**results.files(), **discuss_sheet(results.queue(), path, settled)}
+        queue, written = settled or path, [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
     if as_json:
         typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     elif out is None:
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
         tell_written(written)
-    _remind(results, out, settled or queue)
+    _remind(results, out, queue)
 
 
-def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
-    """Path of the discuss sheet; None if it would replace the given one."""
-    from vista_lab.annotate.sheets import QUEUE
-
-    path = out / f"{QUEUE}{suffix}"
-    return None if is_same(path, settled) else path
-
-
-def _figure_2(results: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
+def _figure_2(results: FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
     from vista_lab.annotate.consensus import measure_runs
-    from vista_lab.annotate.results import Results, figure_2
+    from vista_lab.annotate.results import ClaimResults, figure_2
     from vista_lab.tables.pictures import draw_readings
 
-    if not isinstance(results, Results):
+    if not isinstance(results, ClaimResults):
         raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
     if results.data is None:
         raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
-    measured = measure_runs(runs, results.settled, results.data)
+    measured = measure_runs(runs, results.turns, results.data)
     remark = "enriched sample" if results.data.study.enriched else ""
     pictures = [] if out is None else draw_readings(measured, out / "figures", remark)
     return figure_2(measured, results.notes), pictures
 
 
-def _write(
-    results: Results | FormResults,
-    tables: Sequence[Sheet],
-    wanted: Sequence[str],
-    out: Path,
-    pictures: Sequence[Picture],
-    queue: Path | None,
-) -> list[Path]:
-    from vista_lab.annotate.sheets import QUEUES, content
-    from vista_lab.tables.output import write, write_files
-
-    files: dict[str, str | bytes] = {**results.files()}
-    if queue is not None:
-        for name in QUEUES:
-            (out / name).unlink(missing_ok=True)  # from an earlier call, without answers
-        if (table := results.queue()) is not None:
-            files[queue.name] = content(table, queue.suffix)
-    return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
-
-
-def _remind(results: Results | FormResults, out: Path | None, queue: Path | None) -> None:
+def _remind(results: FormResults, out: Path | None, queue: Path | None) -> None:
     for note in results.notes if out is not None else ():
         typer.echo(visible(note), err=True)
     if results.open:

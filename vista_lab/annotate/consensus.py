@@ -13,7 +13,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Conversation, Label, Turn
-from vista_lab.annotate.agreeing import SettledTurn
+from vista_lab.annotate.claims import SettledTurn
 from vista_lab.annotate.forms import load_form
 from vista_lab.annotate.study import StudyData, StudyTurn, document_texts
 from vista_lab.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, has_any_label
@@ -36,7 +36,7 @@ def log(settled: Sequence[SettledTurn], data: StudyData) -> str:
     by_talk: dict[str, dict[int, SettledTurn]] = {}
     for consensus in settled:
         if consensus.settled:
-            turn = data.turns[consensus.turn.id]
+            turn = data.turns[consensus.id]
             by_talk.setdefault(turn.talk, {})[turn.turn_index] = consensus
     lines = (_line(talk, data.conversations[talk], turns, data) for talk, turns in by_talk.items())
     return "[\n" + ",\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n]\n"
@@ -44,7 +44,7 @@ def log(settled: Sequence[SettledTurn], data: StudyData) -> str:
 
 def labels(settled: Sequence[SettledTurn], data: StudyData) -> str:
     """People's labels for `vista-guard calibrate`, on reports over the log above, judged with its own claims."""
-    lines = (line for one in settled if one.settled for line in _label_lines(one, data.turns[one.turn.id]))
+    lines = (line for one in settled if one.settled for line in _label_lines(one, data.turns[one.id]))
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
@@ -53,7 +53,7 @@ def _line(
 ) -> list[dict[str, Any]]:
     turns = [_turn(turn) for turn in conversation.turns]
     for index, consensus in settled.items():
-        turns[index] |= _annotation(consensus, data.turns[consensus.turn.id]) | {"conversation_id": talk}
+        turns[index] |= _annotation(consensus, data.turns[consensus.id]) | {"conversation_id": talk}
     return turns
 
 
@@ -87,7 +87,7 @@ def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: S
         ConfigError: a folder is no run.
         InputError: a run judged none of the turns that have a label of their data set and a consensus.
     """
-    both = [(consensus, data.turns[consensus.turn.id]) for consensus in settled if consensus.settled]
+    both = [(consensus, data.turns[consensus.id]) for consensus in settled if consensus.settled]
     known = [(consensus, turn) for consensus, turn in both if turn.positive is not None and consensus.claims]
     if not known:
         raise InputError(

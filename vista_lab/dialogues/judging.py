@@ -31,6 +31,7 @@ from vista_lab.dialogues import records
 from vista_lab.dialogues.abstaining import statements_of
 from vista_lab.dialogues.asking import without_thoughts
 from vista_lab.dialogues.questions import QuestionItem
+from vista_lab.metrics.agreement import majority
 from vista_lab.runs.asking import messages_of, prompt_file, tagged
 from vista_lab.runs.workers import WorkDone, work_through
 
@@ -171,7 +172,7 @@ class ModelPairs:
             votes += [] if value is None else [value]
             if len(votes) == ENOUGH:
                 break
-        return majority(votes)
+        return majority(votes)  # for a tie, the authors' code says false
 
     async def aclose(self) -> None:
         await self._model.aclose()
@@ -248,12 +249,6 @@ def read_verdict(reply: str) -> bool | None:
     answer, _ = without_thoughts(reply)
     matches = list(_VERDICT.finditer(answer))
     return matches[-1]["value"].casefold() == "true" if matches else None
-
-
-def majority(votes: Sequence[bool]) -> bool | None:
-    """The vote of more than half; None without votes and for a tie, where the authors' code says false."""
-    yes = sum(votes)
-    return None if 2 * yes == len(votes) else 2 * yes > len(votes)
 
 
 @dataclass

@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,7 +24,7 @@ from vista_lab.dialogues.judging import PairJudge, PairVerdict, scored_answers
 from vista_lab.dialogues.questions import QuestionItem
 from vista_lab.dialogues.records import STATEMENTS, STATEMENTS_LINES, AnswerLine, read_lines
 from vista_lab.files import reading
-from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
+from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa, majority
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 LABELS = (ENTAILMENT, NEUTRAL, CONTRADICTION)
@@ -44,8 +43,7 @@ class LabelledPair:
     @property
     def majority(self) -> str | None:
         """The label of more than half; None without a majority."""
-        label, count = Counter(self.labels).most_common(1)[0]
-        return label if 2 * count > len(self.labels) else None
+        return majority(self.labels)
 
 
 @dataclass(frozen=True)

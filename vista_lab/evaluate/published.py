@@ -10,6 +10,7 @@ import numpy as np
 
 from vista_guard.types import Finding, Span, TurnReport
 from vista_lab.datasets.published.describing import Measure, Published, PublishedSet, find_published, published
+from vista_lab.metrics.agreement import pearson
 from vista_lab.metrics.detection import UNSAFE, Detection, Reading
 from vista_lab.metrics.intervals import bootstrap_interval
 from vista_lab.runs.folder import GoldLine
@@ -123,9 +124,7 @@ def auroc(turns: JudgedTurns) -> float | None:
 
 def _correlation(turns: JudgedTurns, of: Callable[[np.ndarray], np.ndarray]) -> float | None:
     rates = turns.rates[~np.isnan(turns.rates).any(axis=1)]
-    if len(rates) < 2 or (rates == rates[0]).all(axis=0).any():
-        return None
-    return float(np.corrcoef(of(rates[:, 0]), of(rates[:, 1]))[0, 1])
+    return pearson(of(rates[:, 0]), of(rates[:, 1]))
 
 
 def _share(hits: np.ndarray, of: np.ndarray) -> float | None:

@@ -8,11 +8,11 @@ majority, else discussion).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.types import Label, Span
 from vista_lab.metrics import claim_sets
 from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups
+
+T = TypeVar("T", bound=Hashable)
 
 LABELS = tuple(Label)
 
@@ -396,22 +398,25 @@ def as_consensus(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     return ConsensusClaim(text=claim.text, label=label, op=claim.op, **origin)
 
 
+def majority(values: Collection[T], of: int | None = None) -> T | None:
+    """The value that more than half gave, `of` so many people if not all gave one; None if there is none.
+
+    Examples:
+        >>> majority(["yes", "no", "yes"]), majority(["yes", "yes"], of=4)
+        ('yes', None)
+    """
+    people = len(values) if of is None else of
+    return next((value for value, votes in Counter(values).items() if 2 * votes > people), None)
+
+
 def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
-    label, votes = Counter(group.labels.values()).most_common(1)[0] if group.labels else (None, 0)
-    without = annotators - len(group.by)
-    if 2 * without > annotators:
+    if 2 * (annotators - len(group.by)) > annotators:
         return ClaimVersions(group, None, open=False, unanimous=False)
-    words = _most_common(group, annotators)
-    if label is None or 2 * votes <= annotators or words is None:
+    label = majority(group.labels.values(), annotators)
+    text = majority([claim.text for claim in group.by.values()], annotators)
+    if label is None or text is None:
         return ClaimVersions(group, None, open=True, unanimous=False)
-    unanimous = votes == annotators and all(claim.text == words.text for claim in group.by.values())
-    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=unanimous)
-
-
-def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:
-    """The version that more than half of the annotators have; the confirmed one, where there is one."""
-    text, count = Counter(claim.text for claim in group.by.values()).most_common(1)[0]
-    if 2 * count <= annotators:
-        return None
     versions = [claim for _, claim in sorted(group.by.items()) if claim.text == text]
-    return min(versions, key=lambda claim: (claim.op is not Op.CONFIRM, claim.source_claim_id is None))
+    words = min(versions, key=lambda claim: (claim.op is not Op.CONFIRM, claim.source_claim_id is None))
+    unanimous = [claim.label for claim in versions] == [label] * annotators
+    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=unanimous)

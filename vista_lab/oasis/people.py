@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.annotate import sheets
-from vista_lab.annotate.agreement import ANSWER, Discussed, FormResults, answers_of
+from vista_lab.annotate.agreement import ANSWER, MARK, VERSIONS, FormResults, by_annotator
 from vista_lab.annotate.forms import Answers, Form, Item, Level, Part, Value, load_form
 from vista_lab.annotate.sheets import Faults, FilledSheet, Table, collect_sheets
 from vista_lab.annotate.study import Study, StudyData, StudySet, annotator_names, load
@@ -167,20 +167,14 @@ class StepWork:
     results: FormResults
 
     @classmethod
-    def of(
-        cls,
-        step: Step,
-        items: Sequence[Item],
-        answers: Mapping[str, Mapping[str, Answers]],
-        about: Sequence[str],
-        settled: Discussed,
-    ) -> StepWork:
-        form, by_id = step.form, {item.id: item for item in items}
+    def of(cls, step: Step, results: FormResults) -> StepWork:
+        """The work on a step. A single annotator settles a row."""
+        by_id = {item.id: item for item in results.items}
         known = {
-            who: {name: _spread(form, by_id[name], answer) for name, answer in own.items()}
-            for who, own in answers.items()
+            who: {name: _spread(results.form, by_id[name], answer) for name, answer in own.items()}
+            for who, own in results.answers.items()
         }
-        return cls(step, FormResults(form, items, known, about, settled))
+        return cls(step, replace(results, answers=known, least=1))
 
     @property
     def items(self) -> Sequence[Item]:
@@ -215,8 +209,7 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
         places = (folder / step / f"{who}{ending}" for who in data.study.annotators for ending in sheets.SUFFIXES)
         filled = collect_sheets(list(filter(Path.is_file, places)), data.study.form, data.items, faults)
         about = [data.study.about, *(f"{step}: {note}" for note in _unfinished(data.study.annotators, filled))]
-        answers = {sheet.annotator: sheet.answers for sheet in filled}
-        works.append(StepWork.of(step, data.items, answers, about, {}))
+        works.append(StepWork.of(step, FormResults(data.study.form, data.items, by_annotator(filled), about, {})))
     faults.check("the sheets")
     if not any(work.results.answers.get(who) for work in works for who in work.results.answers):
         raise InputError(f"every sheet in {folder} is empty; fill in at least one passage")
@@ -304,21 +297,20 @@ class AnnotatorFigures:
 
 
 def marked_rows(line: Line, work: StepWork) -> list[MarkedRow]:
-    """Rows of a line with at least one mark."""
+    """Rows of a line with at least one mark, each settled by those who gave it."""
+    settled = {(one.case.item, one.case.part, one.mark): one for one in work.results.settled}
     rows = []
     for item in work.items:
-        answers = work.of_item(item)
         for part in [one.id for one in item.parts] or [""]:
-            values = {who: answer.parts.get(part, {}) if part else answer.item for who, answer in answers.items()}
-            by = {who: word for who, own in values.items() if (word := _word(own, line.marks)) is not None}
+            cases = {mark: settled[item.id, part, mark] for mark in line.marks if (item.id, part, mark) in settled}
+            given = {who: {mark: one.case.by.get(who) for mark, one in cases.items()} for who in work.results.answers}
+            by = {who: word for who, own in given.items() if (word := _word(own, line.marks)) is not None}
             if by:
-                settled = {mark: _settle(mark, item, part, values, work.results.discussed) for mark in line.marks}
-                known = {mark: value for mark, value in settled.items() if value is not None}
-                rows.append(MarkedRow(item, by, _word(known, line.marks)))
+                rows.append(MarkedRow(item, by, _word({mark: one.value for mark, one in cases.items()}, line.marks)))
     return rows
 
 
-def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
+def _word(values: Mapping[str, Value | None], marks: Sequence[str]) -> str | None:
     """Combines several marks into one; None if one is missing, unless another one discards."""
     words = [values.get(mark) for mark in marks]
     if DISCARDED in words:
@@ -326,17 +318,6 @@ def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
     if None in words:
         return None
     return RIGHT if all(value == RIGHT for value in words) else WRONG
-
-
-def _settle(
-    mark: str, item: Item, part: str, values: Mapping[str, Mapping[str, Value]], discussed: Discussed
-) -> Value | None:
-    """The majority of those who gave this mark, else the discussion's answer. A single annotator decides."""
-    votes = Counter(own[mark] for own in values.values() if mark in own)
-    if not votes:
-        return None
-    value, count = votes.most_common(1)[0]
-    return value if 2 * count > votes.total() else discussed.get((item.id, part, mark))
 
 
 def figures(line: Line, work: StepWork) -> LineFigures:
@@ -387,30 +368,28 @@ def annotator_figures(works: Sequence[StepWork]) -> list[AnnotatorFigures]:
 # Discussion
 
 
+COLUMNS = (sheets.ID, "claim", MARK, "text", VERSIONS, ANSWER)
+"""Columns of the sheet for the discussion, after the first; pairs have no claim."""
+
+
 def discussion(works: Sequence[StepWork]) -> Table | None:
     """One sheet of the rows without a majority at any step; None if there are none."""
-    columns = [STEP, sheets.ID, "claim", "mark", "text", "versions", ANSWER]
-    rows: list[list[str | sheets.Field]] = []
-    for work in works:
-        table = work.results.queue()
-        places = {} if table is None else {name: place for place, name in enumerate(table.columns)}
-        for row in () if table is None else table.rows:
-            rows.append([str(work.step), *(row[places[name]] if name in places else "" for name in columns[1:])])
-    guide = f"Talk about each mark, and write what you agree on into {ANSWER}."
-    return Table("discuss", columns, rows, guide) if rows else None
+    tables = [(work.step, table) for work in works if (table := work.results.queue()) is not None]
+    lines = ((step, dict(zip(table.columns, row, strict=True))) for step, table in tables for row in table.rows)
+    rows = [[str(step), *(cells.get(name, "") for name in COLUMNS)] for step, cells in lines]
+    return replace(tables[0][1], columns=[STEP, *COLUMNS], rows=rows) if rows else None
 
 
 def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
     """Adds the answers of a discussion. Raises InputError: the file cannot be read, or cells are wrong: names each."""
     faults = Faults()
-    rows = sheets.read(path, [STEP, sheets.ID, "claim", "mark", "versions", ANSWER], faults)
+    rows = sheets.read(path, [STEP, *(name for name in COLUMNS if name != "text")], faults)
     for row in rows:
         if row[STEP] not in tuple(Step):
             faults.append(row.fault(STEP, f"the steps are {', '.join(Step)}"))
     updated = []
     for work in works:
-        answers = answers_of([row for row in rows if row[STEP] == work.step], work.results, faults)
-        results = replace(work.results, discussed={**work.results.discussed, **answers})
+        results = work.results.with_rows([row for row in rows if row[STEP] == work.step], faults)
         updated.append(replace(work, results=results))
     faults.check("the answers")
     return updated

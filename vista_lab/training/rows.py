@@ -149,25 +149,23 @@ def disjoint_batches(rows: Sequence[RetrieverRow], size: int, rng: random.Random
 
 def _groups(rows: Iterable[RetrieverRow]) -> list[list[RetrieverRow]]:
     """Rows whose windows overlap, directly or through others, and rows with the same passage or claim by another name."""
-    parent: dict[Hashable, Hashable] = {}
+    from scipy.cluster.hierarchy import DisjointSet  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    def root(node: Hashable) -> Hashable:
-        while parent.setdefault(node, node) != node:
-            parent[node] = node = parent[parent[node]]
-        return node
-
-    rows = list(rows)
+    texts = [(row, (_text(row), row.claim.casefold())) for row in rows]
+    joined = DisjointSet(node for row, own in texts for node in (row.source, *own))
     last: dict[str, PassageWindow] = {}
-    for source in sorted({row.source for row in rows}, key=lambda window: (window.document, window.first, window.end)):
+    for source in sorted(
+        {row.source for row, _ in texts}, key=lambda window: (window.document, window.first, window.end)
+    ):
         before = last.get(source.document)
         if before is not None and before.overlaps(source):
-            parent[root(source)] = root(before)
+            joined.merge(source, before)
         if before is None or source.end > before.end:
             last[source.document] = source
-    for row in rows:
-        for text in (_text(row), row.claim.casefold()):
-            parent[root(text)] = root(row.source)
+    for row, own in texts:
+        for text in own:
+            joined.merge(row.source, text)
     groups = defaultdict[Hashable, list[RetrieverRow]](list)
-    for row in rows:
-        groups[root(row.source)].append(row)
+    for row, _ in texts:
+        groups[joined[row.source]].append(row)
     return list(groups.values())

@@ -23,7 +23,7 @@ from vista_guard.stores.reports import Database
 from vista_guard.stores.reviewed import Op
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.types import Label
-from vista_lab.annotate.batches import Batches, Condition, answers_by_annotator, discussed
+from vista_lab.annotate.batches import Batches, Condition, answers_by_annotator, results_of
 from vista_lab.annotate.forms import Answers, Item, Part, load_form
 from vista_lab.metrics.agreement import Method
 
@@ -375,7 +375,8 @@ def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], p
     page.get_by_role("button", name="Settle this document").click()
     expect(page.get_by_text("All settled")).to_be_visible()
     tasks = batches.complete(name)
-    assert discussed(tasks) == {("s1", "c1", "clarity"): "0"}
+    (batch,) = [one for one in batches.all() if one.name == name]
+    assert results_of(batch, tasks).discussed == {("s1", "c1", "clarity"): "0"}
     answers = answers_by_annotator(tasks)
     ones = {"verifiability": "1", "faithfulness": "1", "clarity": "1"}
     assert answers["ada"]["s1"] == Answers(

@@ -20,24 +20,17 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.types import Label
-from vista_lab.annotate.agreeing import (
-    AnnotatedTurn,
-    DiscussedClaims,
-    key,
-    match,
-    of_sheets,
-    rates,
-    read_discussed_claims,
-    settle,
-)
+from vista_lab.annotate.agreement import FormResults, by_annotator
 from vista_lab.annotate.batches import Batches
+from vista_lab.annotate.claims import SettledTurn
 from vista_lab.annotate.consensus import Category, transitions
 from vista_lab.annotate.database import import_sheets, take
-from vista_lab.annotate.results import Results
+from vista_lab.annotate.forms import Answers
+from vista_lab.annotate.results import ClaimResults, of_study
 from vista_lab.annotate.sheets import FilledSheet, content, read_sheets
 from vista_lab.annotate.study import StudyData
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
-from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
+from vista_lab.metrics.agreement import Method, agreement
 from vista_lab.papers import table
 
 TOWER, FERRY = ("c002.t1", "t1.c1"), ("c003.t1", "t1.c1")
@@ -84,70 +77,68 @@ def sheets(material: StudyData, tmp_path_factory: pytest.TempPathFactory) -> lis
 
 
 @pytest.fixture(scope="module")
-def turns(sheets: list[FilledSheet], material: StudyData) -> list[AnnotatedTurn]:
-    return of_sheets(sheets, material)
+def found(sheets: list[FilledSheet], material: StudyData) -> ClaimResults:
+    """Results of the sheets, with claims matched by their text."""
+    form, about = material.study.form, [material.study.about]
+    return of_study(FormResults(form, material.items, by_annotator(sheets), about, {}), material, None)
 
 
-def results(turns: list[AnnotatedTurn], material: StudyData, discussed: DiscussedClaims | None = None) -> Results:
-    how = match(turns, None)
-    return Results(turns, how, "they read the same", settle(turns, how, discussed), material, [material.study.about])
-
-
-def test_pairs_are_pooled_over_turns(turns: list[AnnotatedTurn]) -> None:
-    found = rates(turns, match(turns, None)).figures
+def test_pairs_are_pooled_over_turns(found: ClaimResults) -> None:
+    pairs = found.sets.pairs
     # ada has 7 claims, ben 6, cleo 5. By text: ada's unedited claim on the pier is none of theirs, nor is the one that she adds.
-    assert [(pair.annotators, pair.first, pair.second, pair.shared) for pair in found.pairs] == [
+    assert [(pair.annotators, pair.first, pair.second, pair.shared) for pair in pairs] == [
         (("ada", "ben"), 7, 6, 5),
         (("ada", "cleo"), 7, 5, 4),
         (("ben", "cleo"), 6, 5, 5),
     ]
     jaccards = [5 / 8, 4 / 8, 5 / 6]
-    assert [pair.jaccard.value for pair in found.pairs] == pytest.approx(jaccards)
-    assert [pair.f1.value for pair in found.pairs] == pytest.approx([2 * one / (1 + one) for one in jaccards])
+    assert [pair.jaccard.value for pair in pairs] == pytest.approx(jaccards)
+    assert [pair.f1.value for pair in pairs] == pytest.approx([2 * one / (1 + one) for one in jaccards])
 
 
-def test_alike_texts_match_above_the_cosine(turns: list[AnnotatedTurn]) -> None:
+def test_alike_texts_match_above_the_cosine(found: ClaimResults) -> None:
     # "=The" and "The" are two words to this embedder: six of seven are shared, a cosine of 6/7.
-    assert rates(turns, match(turns, EMBEDDER)).figures.pairs[0].shared == 5
-    nearer = [
-        replace(turn, by={who: tuple(_twice(claim) for claim in claims) for who, claims in turn.by.items()})
-        for turn in turns
-    ]
-    assert rates(nearer, match(nearer, EMBEDDER)).figures.pairs[0].shared == 6
+    assert replace(found, embedder=EMBEDDER).sets.pairs[0].shared == 5
+    answers = {who: {name: _thrice(one) for name, one in own.items()} for who, own in found.answers.items()}
+    parts = [replace(part, texts={"text": _words(part.texts["text"])}) for item in found.items for part in item.parts]
+    by_text = {(item.id, part.id): parts.pop(0) for item in found.items for part in item.parts}
+    items = [replace(item, parts=tuple(by_text[item.id, part.id] for part in item.parts)) for item in found.items]
+    assert replace(found, items=items, answers=answers, embedder=EMBEDDER).sets.pairs[0].shared == 6
 
 
-def _twice(claim: AnnotatedClaim) -> AnnotatedClaim:
-    """With its words three times: the odd one weighs less."""
-    said = claim.text
-    return claim.model_copy(update={"text": f"{said} {said[1:]} {said[1:]}"}) if "310" in said else claim
+def _thrice(given: Answers) -> Answers:
+    """With the words of its edits three times: the odd one weighs less."""
+    parts = {
+        name: {mark: _words(str(value)) if mark == "new_text" else value for mark, value in own.items()}
+        for name, own in given.parts.items()
+    }
+    return replace(given, parts=parts)
 
 
-def test_labels_by_alpha_and_kappas(turns: list[AnnotatedTurn]) -> None:
-    found = rates(turns, match(turns, None))
-    assert found.figures.units == 6
-    assert found.shared == 4
+def _words(said: str) -> str:
+    return f"{said} {said[1:]} {said[1:]}" if "310" in said else said
+
+
+def test_labels_by_alpha_and_kappas(found: ClaimResults) -> None:
+    assert found.sets.units == 6
+    assert found.kappas.shared == 4
     # Four claims that all have: V V V, C C L, A S L, V V V. Observed 7 of 12 pairs; shares 6, 2, 2, 1, 1 of 12.
     chance = (36 + 4 + 4 + 1 + 1) / 144
-    assert found.fleiss == pytest.approx((7 / 12 - chance) / (1 - chance))
+    assert found.kappas.fleiss == pytest.approx((7 / 12 - chance) / (1 - chance))
     if find_spec("sklearn") is not None:
-        assert found.cohen is not None
-        assert found.cohen["ada", "ben"] == pytest.approx((4 / 5 - 7 / 25) / (1 - 7 / 25))
+        assert found.kappas.pairs["ada", "ben"].cohen == pytest.approx((4 / 5 - 7 / 25) / (1 - 7 / 25))
 
 
-def test_intervals_are_over_conversations(turns: list[AnnotatedTurn]) -> None:
-    by = [turn.by for turn in turns]
+def test_intervals_are_over_conversations(found: ClaimResults) -> None:
+    by = list(found.claims.values())
     one_talk = agreement(by, conversations=["a"] * len(by))
     assert one_talk.alpha.low is None
     each = agreement(by, conversations=[str(place) for place in range(len(by))])
     assert each == agreement(by)
 
 
-def test_most_decide_and_the_rest_is_discussed(turns: list[AnnotatedTurn], material: StudyData, tmp_path: Path) -> None:
-    found = results(turns, material)
-    state = {
-        one.turn.id: (one.method, [(claim.text, claim.label, claim.op) for claim in one.claims])
-        for one in found.settled
-    }
+def test_most_decide_and_the_rest_is_discussed(found: ClaimResults, tmp_path: Path) -> None:
+    state = {one.id: (one.method, [(claim.text, claim.label, claim.op) for claim in one.claims]) for one in found.turns}
     # Two of three keep what one deletes; what one alone adds is not of the consensus.
     assert state["c001.t1"] == (
         Method.MAJORITY,
@@ -166,16 +157,16 @@ def test_most_decide_and_the_rest_is_discussed(turns: list[AnnotatedTurn], mater
     assert (row["id"], row["answer"], row["label"]) == ("c003.t1", text, "")
     path = tmp_path / "discuss.tsv"
     path.write_bytes(sheet)
-    assert read_discussed_claims(path, turns, found.match, found.form) == {}
+    assert found.with_answers(path).discussed == {}
     for answer, label, said in (
         (text, "Abstention", ConsensusClaim(text=text, label=Label.ABSTENTION, source_claim_id="t1.c1")),
         ("It goes.", "verified", ConsensusClaim(text="It goes.", label=V, op=Op.EDIT, source_claim_id="t1.c1")),
         ("no claim", "", None),
     ):
         rows = [{**row, "answer": answer, "label": label}]
-        answers = read_discussed_claims(_queue(path, rows), turns, found.match, found.form)
-        assert answers == {("c003.t1", row["item"]): said}
-        (again,) = [one for one in results(turns, material, answers).settled if one.turn.id == "c003.t1"]
+        discussed = found.with_answers(_queue(path, rows))
+        assert [*discussed.discussed] == [("c003.t1", row["item"], "")]
+        (again,) = [one for one in discussed.turns if one.id == "c003.t1"]
         assert (again.method, again.claims) == (Method.DISCUSSION, () if said is None else (said,))
 
 
@@ -188,14 +179,11 @@ def test_most_decide_and_the_rest_is_discussed(turns: list[AnnotatedTurn], mater
         ({"item": "12345678", "label": "verified"}, "column item is '12345678': the sheets have no such open claim"),
     ],
 )
-def test_wrong_answers_are_named(
-    turns: list[AnnotatedTurn], material: StudyData, tmp_path: Path, changed: dict[str, str], said: str
-) -> None:
-    found = results(turns, material)
-    (item,) = [item for one in found.settled for item in one.open]
-    row = {"id": "c003.t1", "item": key(item), "answer": "x", "label": "", **changed}
+def test_wrong_answers_are_named(found: ClaimResults, tmp_path: Path, changed: dict[str, str], said: str) -> None:
+    (one,) = found.settled
+    row = {"id": "c003.t1", "item": one.case.part, "answer": "x", "label": "", **changed}
     with pytest.raises(InputError) as caught:
-        read_discussed_claims(_queue(tmp_path / "discuss.tsv", [row]), turns, found.match, found.form)
+        found.with_answers(_queue(tmp_path / "discuss.tsv", [row]))
     assert said in str(caught.value)
 
 
@@ -207,10 +195,8 @@ def _queue(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-def test_the_consensus_is_a_log_with_labels_and_gold(
-    turns: list[AnnotatedTurn], material: StudyData, tmp_path: Path
-) -> None:
-    files = results(turns, material).files()
+def test_the_consensus_is_a_log_with_labels_and_gold(found: ClaimResults, material: StudyData, tmp_path: Path) -> None:
+    files = found.files()
     path = tmp_path / "consensus.json"
     path.write_text(files["consensus.json"], encoding="utf-8")
     entries = [one for one in read_log(path) if isinstance(one, LoggedConversation)]
@@ -252,8 +238,7 @@ def _rows(
             yield (f"{number}.{place}", "word", positive, labels), disfluent
 
 
-def test_tables_hold_the_consensus_and_say_how_it_was_drawn(turns: list[AnnotatedTurn], material: StudyData) -> None:
-    found = results(turns, material)
+def test_tables_hold_the_consensus_and_say_how_it_was_drawn(found: ClaimResults) -> None:
     first, sixth, seventh, diverging = found.sheets()
     assert [[cell.text for cell in row][:3] for row in first.rows] == [
         ["VERIFIED", "2", "40.0"], ["LACKING_EVIDENCE", "1", "20.0"], ["OUT_OF_SCOPE", "1", "20.0"], ["ABSTENTION", "0", "0.0"],
@@ -270,7 +255,7 @@ def test_tables_hold_the_consensus_and_say_how_it_was_drawn(turns: list[Annotate
 
 
 def test_sheets_go_into_the_dashboards_database_and_come_out(
-    turns: list[AnnotatedTurn], sheets: list[FilledSheet], material: StudyData, tmp_path: Path
+    found: ClaimResults, sheets: list[FilledSheet], material: StudyData, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     done = import_sheets(database, "pilot", sheets, material)
@@ -282,24 +267,23 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
     with raises(InputError, "pilot"):
         import_sheets(database, "pilot", sheets, material)
     assert import_sheets(database, "again", sheets, material).reports == 0
-    found = take(database, "pilot", material)
-    assert [(one.id, one.talk, one.by) for one in found.turns] == [(one.id, one.talk, one.by) for one in turns]
     batches = Batches(database)
+    pilot = next(one for one in batches.all() if one.name == "pilot")
+    taken = take(database, pilot, material, None)
+    assert (taken.claims, taken.sets) == (found.claims, found.sets)
+    assert [item.texts["turn"] for item in taken.items] == [item.texts["turn"] for item in found.items]
     open_task = next(one for one in batches.complete("pilot") if one.report_id == material.reports["c003.t1"].id)
     answer = ConsensusClaim(text="It is unknown.", label=Label.ABSTENTION)
     batches.settle(open_task.id, [answer], who="ada")
-    every = take(database, "pilot", material).settled
+    every = {one.id: one for one in take(database, pilot, material, None).turns}
     # What leaves nothing to discuss was settled when it came in.
     assert {name: one.claims for name, one in every.items() if name != "c003.t1"} == {
-        one.turn.id: one.claims for one in results(turns, material).settled_turns
+        one.id: one.claims for one in found.settled_turns
     }
-    settled = every["c003.t1"]
-    assert (settled.turn.id, settled.claims, settled.method) == ("c003.t1", (answer,), Method.DISCUSSION)
-    assert {one.id for one in take(database, "pilot", None).turns} == {
+    assert every["c003.t1"] == SettledTurn("c003.t1", (answer,), Method.DISCUSSION)
+    assert {one.id for one in take(database, pilot, None, None).items} == {
         report.id for report in material.reports.values()
     }
-    with raises(InputError, "other", "pilot"):
-        take(database, "other", material)
     database.close()
 
 

@@ -58,7 +58,7 @@ def test_from_task_to_consensus(url: str, write: Write) -> None:
     assert batches.tasks("pilot", "ben")[0].mine == "submitted"
     (done,) = batches.complete("pilot")
     assert (done.id, [one.annotator for one in done.drafts]) == (first.id, ["ben", "eve"])
-    long, wood = done.kept["ben"]
+    long, *_, wood = done.claims["ben"]
     assert (long.text, long.label, long.source_claim_id) == ("It is long. 🦊", Label.OUT_OF_SCOPE, "t1.c1")
     assert (wood.op, wood.source_claim_id, wood.span) == (Op.ADD, None, Span(start=3, end=9))
     agreed = ConsensusClaim(text="The pier opened in 1911.", label=Label.VERIFIED, source_claim_id="t1.c1")

@@ -21,8 +21,8 @@ from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reports import Database
 from vista_guard.types import Label
-from vista_lab.annotate.agreement import Case, FormResults, measure
-from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
+from vista_lab.annotate.agreement import Case, measure
+from vista_lab.annotate.batches import Batches, answers_by_annotator, results_of
 from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, load_form
 from vista_lab.annotate.sheets import content, form_table, read_sheets
 from vista_lab.annotate.study import load, read_items
@@ -347,7 +347,7 @@ def rating() -> tuple[Form, list[Item]]:
 def test_a_batch_is_marked_submitted_and_settled(batches: Batches) -> None:
     form, items = rating()
     assert batches.all() == ()
-    assert batches.create("pilot", form, items, wanted=2, who="ada", about="two texts") == 2
+    batches.create("pilot", form, items, wanted=2, who="ada", about="two texts")
     with raises(InputError, "pilot"):
         batches.create("pilot", form, items, wanted=2, who="ada", about="")
     done = {"ada": Answers({"score": 3.0, "verdict": "v"}, {}), "ben": Answers({"score": 5.0, "verdict": "x"}, {})}
@@ -367,14 +367,14 @@ def test_a_batch_is_marked_submitted_and_settled(batches: Batches) -> None:
     assert [task.mine for task in batches.tasks("pilot", "cleo")] == ["full", "free"]
     (found,) = batches.all()
     assert (found.form, found.items, found.complete, found.settled) == (form, 2, 1, 0)
-    results = FormResults(form, items[:1], answers_by_annotator([complete]), ["about"], {})
+    results = results_of(found, [complete])
     assert [(one.mark, one.value, one.open) for one in results.settled] == [
         ("score", 4.0, False),
         ("verdict", None, True),
     ]
     for value in ("v", "x"):
         batches.settle(complete.id, marks={("", "verdict"): value}, who="ada")
-    assert discussed(batches.complete("pilot")) == {("i0", "", "verdict"): "x"}
+    assert results_of(found, batches.complete("pilot")).discussed == {("i0", "", "verdict"): "x"}
     batches.remove("pilot")
     assert not batches.all()
     assert not batches.tasks("pilot", "ada")
@@ -392,6 +392,8 @@ def test_sheets_of_a_form_become_a_batch(tmp_path: Path, monkeypatch: pytest.Mon
     assert run(f"annotations import --study sheets --batch open {where}")[0] == 0
     code, out, err = run(f"agree --batch done {where} --json")
     assert (code, json.loads(out)["marks"]["clarity"]["percent"]) == (0, 1.0), err
+    code, _, err = run(f"agree --batch other {where}")
+    assert (code, "'other'" in err, "done" in err) == (2, True, True)
     batches = Batches(Database("sqlite:///forms.sqlite"))
     assert {one.name: (one.items, one.complete, one.wanted) for one in batches.all()} == {
         "done": (2, 2, 2),

@@ -24,7 +24,7 @@ from vista_guard.types import (
     Turn,
     TurnReport,
 )
-from vista_lab.annotate.agreeing import claims_of, notes_of
+from vista_lab.annotate.claims import claims_of, notes_of
 from vista_lab.annotate.sheets import FilledSheet, content, form_table
 from vista_lab.annotate.study import JudgedRun, Sampling, StudyData, draw, save
 from vista_lab.logs.source import LoggedConversation, TurnGold

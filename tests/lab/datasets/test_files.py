@@ -126,7 +126,7 @@ def test_fields_say_what_they_should_be() -> None:
 def test_whole_takes_nothing_less(tmp_path: Path) -> None:
     file = rows.tsv(tmp_path / "b.tsv", rows.BEGIN_HEADER, [*rows.BEGIN, ("t5", "wow", "K.", "Hi", "R.", "Partly")])
     with pytest.raises(InputError, match=r"b.tsv row 4: begin_label is 'Partly'"):
-        list(whole(begin.responses(file)))
+        list(whole(begin.read([file])))
 
 
 def test_a_file_and_its_archive_have_one_fingerprint(tmp_path: Path) -> None:

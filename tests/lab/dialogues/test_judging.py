@@ -26,7 +26,6 @@ from vista_lab.dialogues.judging import (
     PairVerdict,
     VerifierPairs,
     judge_dialogues,
-    majority,
     read_verdict,
     windows,
 )
@@ -199,7 +198,3 @@ async def test_prompts_of_ones_own_have_their_own_name(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_verdicts_are_read(reply: str, value: bool | None) -> None:
     assert read_verdict(reply) is value
-
-
-def test_a_majority_is_more_than_half() -> None:
-    assert (majority([]), majority([True, False]), majority([True, True, False])) == (None, None, True)

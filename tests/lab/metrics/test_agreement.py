@@ -17,6 +17,7 @@ from vista_lab.metrics.agreement import (
     answers,
     compare,
     krippendorff_alpha,
+    majority,
     method_of,
 )
 from vista_lab.metrics.claim_sets import groups, match_claims, maximum_matching
@@ -28,6 +29,12 @@ CODERS = (
     "1 2 3 3 2 4 4 1 2 5 1 .",
 )
 """Krippendorff's own example: four coders, twelve units, some values missing."""
+
+
+def test_a_majority_is_more_than_half() -> None:
+    assert (majority([]), majority([True, False]), majority([True, True, False])) == (None, None, True)
+    assert (majority(["a", "a"], of=3), majority(["a", "a"], of=4)) == ("a", None)
+
 
 V, C, LACKING = Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE
 

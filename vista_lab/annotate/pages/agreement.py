@@ -14,9 +14,9 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviewed import ConsensusClaim
 from vista_guard.types import Label
-from vista_lab.annotate.agreeing import notes_of
-from vista_lab.annotate.agreement import CaseConsensus, FormResults
-from vista_lab.annotate.batches import Batches, CompleteTask, FormBatch, answers_by_annotator, discussed
+from vista_lab.annotate.agreement import CaseConsensus
+from vista_lab.annotate.batches import Batches, CompleteTask, FormBatch, results_of
+from vista_lab.annotate.claims import notes_of
 from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Value, display
 from vista_lab.annotate.pages.annotating import TASK, items_of, open_task, reading, steps, turn_of, within
 from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
@@ -33,7 +33,7 @@ def figures(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:  
     if not kept:
         draw(_nothing_to_compare(len(tasks), batch), key="no-figures")
         return
-    nodes = map(_sheet, _results(batch, tasks).sheets()) if batch.form.revision is None else _claims(kept, len(tasks))
+    nodes = map(_sheet, results_of(batch, tasks).sheets()) if batch.form.revision is None else _claims(kept, len(tasks))
     draw(el("div", *nodes, cls="stack"), key="figures")
 
 
@@ -44,11 +44,6 @@ def _claims(blind: Sequence[CompleteTask], turns: int) -> Iterator[Node | None]:
     yield _summary(result)
     yield el("p", note, cls="note") if left_out else None
     yield from (_pairs(result.pairs), _confusion(result), _time(blind))
-
-
-def _results(batch: FormBatch, tasks: Sequence[CompleteTask]) -> FormResults:
-    items = [task.item for task in tasks]
-    return FormResults(batch.form, items, answers_by_annotator(tasks), [batch.about], discussed(tasks))
 
 
 def _nothing_to_compare(done: int, batch: FormBatch) -> Node:
@@ -137,7 +132,7 @@ NO_CLAIM = "no claim of this turn"
 def disagreements(desk: Desk, batches: Batches, batch: FormBatch, who: str) -> None:
     """Draws the next item that is not settled, or the one that the address names."""
     tasks, unit = batches.complete(batch.name), str(batch.form.item)
-    cases = [] if batch.form.revision is not None else [one for one in _results(batch, tasks).settled if one.open]
+    cases = [] if batch.form.revision is not None else [one for one in results_of(batch, tasks).settled if one.open]
     open_items = {one.case.item for one in cases}
     waiting = [one for one in tasks if (one.consensus is None if batch.form.revision else one.item.id in open_items)]
     task_id = open_task()

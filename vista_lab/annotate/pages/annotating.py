@@ -14,10 +14,11 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Passage, SourceKind, source_name
 from vista_lab.annotate.batches import AnnotationTask, Batches, CompleteTask, FormBatch
+from vista_lab.annotate.claims import Match
 from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Form, Item, Mark
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.agreement import compare
-from vista_lab.metrics.claim_sets import STEPS, Same, alike
+from vista_lab.metrics.claim_sets import Same
 
 
 def batches_of(desk: Desk) -> Batches:
@@ -166,13 +167,12 @@ NOBODY = "agreement"
 
 def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
     """The claims of a task with everybody's version."""
-    return compare(task.kept, steps([task]))
+    return compare(task.claims, steps([task]))
 
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
     """Steps for `groups`, over all claims of these tasks. The process embeds each text once."""
-    claims = [claim for task in tasks for own in task.kept.values() for claim in own]
-    return (*STEPS, alike(claims, _embedder()))
+    return Match.of((claim for task in tasks for own in task.claims.values() for claim in own), _embedder()).versions
 
 
 @cache

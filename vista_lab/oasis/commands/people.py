@@ -12,7 +12,7 @@ import typer
 from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.annotate.commands import check_answers_kept, is_same
+from vista_lab.annotate.commands import check_answers_kept, discuss_sheet
 from vista_lab.cli.tables import FormatsOption, tell_written
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None
             raise InputError(f"batch {existing!r} exists already; give another --batch")
         for step, data in steps.items():
             name, wanted = f"{batch}-{step}", len(data.study.annotators)
-            count = batches.create(name, data.study.form, data.items, wanted=wanted, who=WHO, about=data.study.about)
-            typer.echo(f"made batch {name} of {count:,} {data.study.form.item}s")
+            batches.create(name, data.study.form, data.items, wanted=wanted, who=WHO, about=data.study.about)
+            typer.echo(f"made batch {name} of {len(data.items):,} {data.study.form.item}s")
     _tell(next(iter(steps.values())))
 
 
@@ -203,22 +203,20 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_lab.annotate.batches import Batches, answers_by_annotator, discussed
+    from vista_lab.annotate.batches import Batches, results_of
     from vista_lab.oasis.people import StepWork, check_items
 
     batches = Batches(database)
-    form_batch = batches.find(name)
-    if form_batch is None:
+    batch = batches.find(name)
+    if batch is None:
         raise InputError(
             f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
         )
     tasks = batches.complete(name)
-    items = [task.item for task in tasks]
-    check_items(step, items, records)
-    left = form_batch.items - len(items)
-    note = f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."
-    about = [form_batch.about, *([note] if left else [])]
-    return StepWork.of(step, items, answers_by_annotator(tasks), about, discussed(tasks))
+    check_items(step, [task.item for task in tasks], records)
+    left = batch.items - len(tasks)
+    note = f"{step}: {left:,} of {batch.items:,} are not submitted by all."
+    return StepWork.of(step, results_of(batch, tasks, *([note] if left else [])))
 
 
 def _report(
@@ -231,7 +229,6 @@ def _report(
     *,
     as_json: bool,
 ) -> None:
-    from vista_lab.annotate.sheets import content
     from vista_lab.oasis.exports import TASK_1, TASK_2
     from vista_lab.oasis.people import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.runs.made import EXPORT
@@ -242,12 +239,7 @@ def _report(
         contents[EXPORT] = gold_note(folder, results.gold)
     for name in {GOLD, TASK_1, TASK_2, EXPORT} - contents.keys():
         (out / name).unlink(missing_ok=True)  # from an earlier call with gold
-    queue = discussion(results.works)
-    own = out / DISCUSS
-    if not is_same(own, settled):
-        own.unlink(missing_ok=True)  # from an earlier call, without answers
-        if queue is not None:
-            contents[DISCUSS] = content(queue, ".tsv")
+    contents |= discuss_sheet(discussion(results.works), out / DISCUSS, settled)
     written = [*write(tables, wanted, out, (), TITLE), *write_files(out, contents)]
     if as_json:
         typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
@@ -258,5 +250,6 @@ def _report(
         typer.echo("no gold: no passage was marked by all of its annotators and by nobody as wrong", err=True)
     if results.open:
         typer.echo(
-            f"{results.open:,} marks have no majority: fill in {settled or own}, and give it with --settled", err=True
+            f"{results.open:,} marks have no majority: fill in {settled or out / DISCUSS}, and give it with --settled",
+            err=True,
         )
