@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,15 @@ from pydantic import ValidationError
 from tests.policy.test_presets import finding, unchecked
 from tests.policy.test_scoring import report
 from tests.raising import raises
-from vista_guard import Action, ConfigError, Label, Persona, Span, TurnReport
+from vista_guard import Action, ConfigError, Label, Persona, Span, TurnReport, types
+from vista_guard.cli import render
+from vista_guard.dashboard.elements.looks import LOOKS
+from vista_guard.demo import screen
+from vista_guard.judges.model.answers import labels
+from vista_guard.policy.explanations import WORST
 from vista_guard.reading.files import read_persona
 from vista_guard.types import DraftSpan
+from vista_lab.annotate.forms import load_form
 
 
 def test_a_report_survives_its_json_form() -> None:
@@ -103,3 +111,23 @@ def test_a_persona_file(tmp_path: Path) -> None:
     file = tmp_path / "guide.yaml"
     file.write_text("name: Mira\nfacts:\n  - Mira guides.\n")
     assert read_persona(file) == Persona(name="Mira", facts=("Mira guides.",))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        types._COLOURS,
+        render.COLOURS,
+        ["VERIFIED", *re.findall(r"mark\.(\w+)", render._STYLE)],
+        screen.COLOURS,
+        LOOKS,
+        WORST,
+        labels._HARSHNESS,
+        labels._SAID.values(),
+        [choice.label for mark in load_form("vista").marks for choice in getattr(mark, "choices", ()) if choice.label],
+    ],
+    ids=["notebook", "terminal", "page", "demo", "dashboard", "severity", "harshness", "models' answers", "annotators"],
+)
+def test_each_place_that_lists_labels_has_all(table: Iterable[str]) -> None:
+    """A new label goes there, too; CONTRIBUTING.md says where else."""
+    assert set(Label) - set(table) == set()
