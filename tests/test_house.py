@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -105,16 +106,40 @@ def test_the_guard_does_not_import_the_lab() -> None:
 
 
 IN_A_WHEEL = {".css", ".j2", ".js", ".json", ".jsonl", ".md", ".mjs", ".py", ".toml", ".txt", ".typed", ".yaml"}
+ROOMS = {
+    "vista_guard": "cli dashboard demo graph inference integrations judges openai_api policy proxy reading settings stores "
+    "stream telemetry testing turn",
+    "vista_lab": "annotate cli datasets decompose dialogues evaluate logs metrics oasis pages papers policies runs systems "
+    "tables training",
+}
+"""Top folders of the packages."""
+MAINTAINERS = re.compile(
+    r"(^|[/_.])(suites?|sealed|rewrit(ers?|ing)|worlds|written|sources|script(ed)?|fakes?|tests?)([/_.]|$)"
+)
+"""Names of what only maintainers run: suites, the sealed half, rewriters of training texts, servers that act a script."""
+OF_USERS = (
+    "vista_guard/demo/script.yaml",
+    "vista_guard/settings/sources.py",
+    "vista_guard/testing/script.py",  # a public double
+    "vista_lab/oasis/rewriters/",  # the edits of `oasis generate`
+)
 OUTSIDE = {"benchmarks", "tests", "tools", "training"}
 """Packages of the repository that no wheel has."""
 
 
 def test_a_wheel_holds_what_runs_and_nothing_of_the_maintainers() -> None:
     """Both packages go into the wheel whole: code, and the texts, forms, pages and settings that it reads."""
-    held = [path for package in ("vista_guard", "vista_lab") for path in (ROOT / package).rglob("*") if path.is_file()]
-    held = [path for path in held if "__pycache__" not in path.parts]
-    odd = [path for path in held if path.suffix not in IN_A_WHEEL and path.parent.name != "weights"]
-    assert [str(path.relative_to(ROOT)) for path in odd] == []
+    whole = [path for package in ROOMS for path in (ROOT / package).rglob("*") if path.is_file()]
+    held = [path.relative_to(ROOT) for path in whole if "__pycache__" not in path.parts]
+    assert [str(path) for path in held if path.suffix not in IN_A_WHEEL] == []
+    folders = {path.parts[:2] for path in held if len(path.parts) > 2}
+    assert folders == {(package, room) for package, rooms in ROOMS.items() for room in rooms.split()}
+    foreign = [path.as_posix() for path in held if MAINTAINERS.search(path.as_posix())]
+    assert [path for path in foreign if not path.startswith(OF_USERS)] == []
+    scripted = {
+        path for path in FILES for node in parsed(path).body if getattr(node, "name", "").startswith("Scripted")
+    }
+    assert {path.parent for path in scripted} == {ROOT / "vista_guard" / "testing"}
     tops = {
         name: {
             node.module.split(".")[0]

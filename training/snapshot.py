@@ -1,7 +1,7 @@
 """Checkpoints from a run that goes on: ``python -m training.snapshot --run build/training/judge/run --out DIR``.
 
 Writes the last save's weights as ``final.pt`` and their running mean as ``mean.pt``, as the end of a run does, so that
-``vista_lab.training.average`` and ``vista_lab.training.export`` can make a verifier of them while training goes on.
+``training.average`` and ``vista_lab.training.export`` can make a verifier of them while training goes on.
 ``--milestone training/run/NAME.pt`` keeps the mean of a run of adapters in one small file, for ``train --adapter`` elsewhere.
 """
 

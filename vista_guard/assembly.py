@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from vista_guard.policy.risk import RiskTable
     from vista_guard.policy.turn_risk import TurnRisk
     from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.pgvector import PgvectorDocuments
-    from vista_guard.stores.qdrant import QdrantDocuments
+    from vista_guard.stores.served import ServedDocuments
 
-    KeptDocuments = ChromaDocuments | PgvectorDocuments | QdrantDocuments
+    KeptDocuments = ChromaDocuments | ServedDocuments[Any]
 
 logger = logging.getLogger("vista_guard")
 RISK_FILES = {"embedded": "risk.json", "embedded-quick": "risk-quick.json"}
 """The shipped risk table of each judge, by its name."""
 
 SERVERS = ("pgvector", "qdrant")
+"""Stores besides Chroma that outlive the process."""
 MODELS = ("verifier", "decomposer", "embedder")
 """Settings that name a model, which may be a folder's path or an object."""
 

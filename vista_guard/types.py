@@ -5,14 +5,12 @@ Every model is frozen and has a stable JSON form. Offsets are Python string indi
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
 from html import escape
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -538,11 +536,10 @@ class TurnReport(Noun):
     judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the claims that entered the
     knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that could not be written.
 
-    `id` names the report (32 hex digits); one that was written before there were ids gets one from its content. `trace_id` and
-    `span_id` are those of the turn's span in OpenTelemetry, as hex, where it was traced. `gate` says how much of the turn waited
-    for its judgement. `tenant` is whose turn it was behind the proxy. `rules` is a fingerprint of the policy's rules, `turn_key`
-    the one by which knowledge knows the delivered turn. Spans of claims are places in the judged draft; `draft_spans` say where
-    its pieces stand in `response` (see `delivered_spans`).
+    `id` names the report (32 hex digits). `trace_id` and `span_id` are those of the turn's span in OpenTelemetry, as hex, where
+    it was traced. `gate` says how much of the turn waited for its judgement. `tenant` is whose turn it was behind the proxy.
+    `rules` is a fingerprint of the policy's rules, `turn_key` the one by which knowledge knows the delivered turn. Spans of
+    claims are places in the judged draft; `draft_spans` say where its pieces stand in `response` (see `delivered_spans`).
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -573,15 +570,6 @@ class TurnReport(Noun):
     warnings: tuple[str, ...] = ()
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, data: Any) -> Any:
-        # A report that was written before reports had ids has the same one whenever it is read.
-        if isinstance(data, Mapping) and "schema_version" in data and "id" not in data:
-            whole = json.dumps(dict(data), sort_keys=True, default=str)
-            return {**data, "id": sha256(whole.encode()).hexdigest()[:32]}
-        return data
-
     def __str__(self) -> str:
         """The decision, the delivered text, and each claim with its label and best quote, a line each."""
         score = "nothing was judged" if self.score is None else f"score {self.score:.2f}"
@@ -610,11 +598,8 @@ class TurnReport(Noun):
     def delivered_spans(self, span: Span) -> tuple[Span, ...]:
         """Where a place in the judged draft stands in `response`: no span where it was not delivered, several where it was cut.
 
-        `report.delivered_spans(finding.claim.span)` draws a claim in what the user read. Reports from before there were
-        `draft_spans` are taken at their word: what was let through or flagged is the draft.
+        `report.delivered_spans(finding.claim.span)` draws a claim in what the user read.
         """
-        if not self.draft_spans and self.gate is None and self.decision.action in (Action.ALLOW, Action.FLAG):
-            return (span,) if span.end <= len(self.response) else ()
         spans = []
         for piece in self.draft_spans:
             start, end = max(span.start, piece.draft.start), min(span.end, piece.draft.end)

@@ -22,6 +22,7 @@ from vista_guard import __version__
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import PRESETS
+from vista_guard.policy.turn_risk import HELD_AGAINST
 from vista_guard.protocols import DocumentStore, Embedder
 from vista_guard.reading.sections import Piece, pieces
 from vista_guard.settings.sources import Settings
@@ -30,9 +31,6 @@ from vista_guard.types import Conversation, Document, Evidence, Label, Nearest, 
 
 SCHEMA_VERSION = "1.0"
 """Version of the JSON form: the major part changes when a reader of an older one would break."""
-
-FALSE = frozenset({Label.CONTRADICTED, Label.LACKING_EVIDENCE})
-"""Labels of claims that are not factual. Opinions and refusals state nothing that could be."""
 
 
 _MARK = "# "
@@ -71,7 +69,7 @@ class ClaimResult(_Part):
         """None where it is not known."""
         if self.label is None:
             return True if self.code else None
-        return self.label not in FALSE
+        return self.label not in HELD_AGAINST
 
 
 class PieceResult(_Part):

@@ -416,9 +416,9 @@ def test_metrics_count_turns_and_hold_no_text(guarded: Site) -> None:
     grown = {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
     counts = {name: value for name, value in grown.items() if "seconds" not in name and "created" not in name}
     assert counts == {
-        "vista_guard_turns_total{'action': 'ALLOW', 'decision': 'ALLOW', 'gate': 'turn'}": 1,
-        "vista_guard_turns_total{'action': 'FLAG', 'decision': 'FLAG', 'gate': 'turn'}": 1,
-        "vista_guard_turns_total{'action': 'BLOCK', 'decision': 'BLOCK', 'gate': 'turn'}": 1,
+        "vista_guard_turns_total{'action': 'ALLOW', 'gate': 'turn'}": 1,
+        "vista_guard_turns_total{'action': 'FLAG', 'gate': 'turn'}": 1,
+        "vista_guard_turns_total{'action': 'BLOCK', 'gate': 'turn'}": 1,
         "vista_guard_claims_total{'label': 'VERIFIED'}": 1,
         "vista_guard_claims_total{'label': 'CONTRADICTED'}": 1,
         "vista_guard_unchecked_claims_total{}": 1,

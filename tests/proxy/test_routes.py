@@ -71,7 +71,6 @@ class TestDelivered:
             plain.pop(moving, None), answer.pop(moving, None)
         assert answer == plain
         assert response.headers["x-vista-guard-action"] == "ALLOW"
-        assert response.headers["x-vista-guard-decision"] == "ALLOW"  # its name in 0.2, until 0.4
         assert response.headers["x-vista-guard-score"] == "1.0000"
         assert response.headers["x-vista-guard-conversation"] == "talk-1"
         claim = told.pop("claims")[0]
@@ -86,7 +85,6 @@ class TestDelivered:
         }
         assert told == {
             "action": "ALLOW",
-            "decision": "ALLOW",
             "reason": "every claim is supported or needs no support",
             "score": 1.0,
             "risk": 0.0,

@@ -178,7 +178,7 @@ for (const text of {json.dumps([DRAFT, HALF_A_LIE])}) {{
     said += chunk.choices[0]?.delta?.content ?? ""
     last = chunk
   }}
-  seen.push([said, last.choices[0].finish_reason, last.vista_guard.decision])
+  seen.push([said, last.choices[0].finish_reason, last.vista_guard.action])
 }}
 for (const text of {json.dumps([DRAFT, HALF_A_LIE])}) {{
   const asked = {{ model: "any", stream: true, documents: [{json.dumps(NOTES)}] }}
@@ -187,7 +187,7 @@ for (const text of {json.dumps([DRAFT, HALF_A_LIE])}) {{
     if (event.type === "response.output_text.delta") said += event.delta
     last = event
   }}
-  seen.push([said, last.response.status, last.response.vista_guard.decision])
+  seen.push([said, last.response.status, last.response.vista_guard.action])
 }}
 console.log(JSON.stringify(seen))
 """

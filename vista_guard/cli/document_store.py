@@ -73,6 +73,8 @@ class Location:
         Raises:
             ConfigError: both places were given, the settings keep everything in memory, or no tenant has such a name.
         """
+        from vista_guard.assembly import SERVERS
+
         if tenant is not None:
             from vista_guard.proxy.settings import check_tenant
 
@@ -85,7 +87,7 @@ class Location:
         settings = Settings.load(**given_options(data_dir=folder, chroma_url=chroma_url, embedder=embedder))
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
-        if settings.store in ("pgvector", "qdrant"):
+        if settings.store in SERVERS:
             if chroma_url is not None:
                 raise ConfigError(f"--chroma-url is given, and the setting store is {settings.store}; leave it out")
             return cls(f"{settings.store}, as the settings say", settings, tenant)

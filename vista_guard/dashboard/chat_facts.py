@@ -13,7 +13,7 @@ from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el
 from vista_guard.dashboard.page import Desk, under_name
 from vista_guard.dashboard.scoped import HIDDEN, GuardedTurn
-from vista_guard.policy.explanations import WORST
+from vista_guard.policy.explanations import BAD
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.channel import LONGEST_FACT, ChatFact
 from vista_guard.types import Claim, Label, Outcome, label_of
@@ -28,8 +28,6 @@ NONE_TO_ADD: Final = (
     "contradicts stays contradicted: documents outrank these facts."
 )
 NOT_SEEN: Final = "This turn was withheld, and your role does not include drafts: somebody who may read it must decide."
-
-UNSAFE: Final = frozenset(WORST[:3])
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def lacking(turn: GuardedTurn, chosen: str | None = None) -> list[Outcome]:
 
 def _judged(turn: GuardedTurn) -> Sequence[Outcome]:
     report = turn.report
-    if any(label_of(outcome) in UNSAFE for outcome in report.outcomes) or not report.attempts:
+    if any(label_of(outcome) in BAD for outcome in report.outcomes) or not report.attempts:
         return report.outcomes
     return report.attempts[-1].outcomes
 
@@ -103,7 +101,7 @@ def draw_form(turn: GuardedTurn, chosen: str | None, known: Sequence[ChatFact], 
         sent = st.form_submit_button("Add to what is known of our chat")
     if not sent:
         return None
-    wrong = {outcome.claim.text for outcome in _judged(turn) if label_of(outcome) in UNSAFE}
+    wrong = {outcome.claim.text for outcome in _judged(turn) if label_of(outcome) in BAD}
     settled = {text for text in wrong if digest(text) in texts} | facts.keys()
     return Wish(facts, wrong <= settled, bool(also))
 

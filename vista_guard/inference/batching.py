@@ -179,9 +179,9 @@ def shared_passes() -> Passes:
     value = os.environ.get(THREADS, "0")
     if not value.isdecimal():
         raise ConfigError(f"{THREADS} is {value!r}; it must be a whole number: 0 for all cores, or how many to use")
-    return Passes(int(value) or _cores())
+    return Passes(int(value) or usable_cores())
 
 
-def _cores() -> int:
-    # A container or `taskset` may leave a process fewer cores than the machine has.
+def usable_cores() -> int:
+    """Cores that this process may use: a container or `taskset` may leave it fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

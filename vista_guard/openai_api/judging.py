@@ -37,18 +37,14 @@ if TYPE_CHECKING:
     from vista_guard.guard import Guard
 
 
-def _action_headers(action: str) -> list[tuple[str, str]]:
-    # Deprecated: x-vista-guard-decision, the name of 0.2, goes in 0.4.
-    return [("x-vista-guard-action", action), ("x-vista-guard-decision", action)]
-
-
-OFF = (*_action_headers("OFF"), ("x-vista-guard-unjudged", "everything"))
+ACTION = "x-vista-guard-action"
+OFF = ((ACTION, "OFF"), ("x-vista-guard-unjudged", "everything"))
 """Headers in place of an action when the proxy is switched off. No report ever has this value."""
 _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 
 def headers(report: TurnReport) -> list[tuple[str, str]]:
-    pairs = _action_headers(report.decision.action.value)
+    pairs = [(ACTION, report.decision.action.value)]
     return pairs if report.score is None else [*pairs, ("x-vista-guard-score", f"{report.score:.4f}")]
 
 
@@ -71,10 +67,8 @@ def field(report: TurnReport, name: str | None) -> Json:
     """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
     and so does the decision's reason."""
     counts = Counter(map(label_of, report.outcomes))
-    action = report.decision.action.value
     values: Json = {
-        "action": action,
-        "decision": action,  # deprecated: the name of 0.2, which goes in 0.4
+        "action": report.decision.action.value,
         "score": report.score,
         "risk": report.risk,
         "risk_calibrated": report.risk_calibrated,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from vista_guard.policy.links import link_words
+from vista_guard.policy.turn_risk import HELD_AGAINST
 from vista_guard.types import UNCHECKED, Action, Evidence, Finding, Label, Outcome, SourceKind, TurnReport, label_of
 
 DONE: Final = {Action.ALLOW: "Allowed", Action.FLAG: "Flagged", Action.REPAIR: "Repaired", Action.BLOCK: "Blocked"}
@@ -19,6 +20,9 @@ WORST: Final = (
     Label.VERIFIED.value,
 )
 """Labels, the most serious first."""
+
+BAD: Final = frozenset({*HELD_AGAINST, UNCHECKED})
+"""What explains a decision to withhold."""
 
 _SOURCES: Final = {
     SourceKind.KNOWLEDGE: "an earlier turn",
@@ -128,7 +132,7 @@ def _blamed_outcomes(report: TurnReport) -> list[Outcome]:
     if report.decision.action is Action.REPAIR and not own and report.attempts:
         attempt = report.attempts[-1]
         return _with_ids(attempt.outcomes, attempt.decision.claim_ids) or list(attempt.outcomes)
-    bad = [outcome for outcome in report.outcomes if label_of(outcome) in WORST[:3]]
+    bad = [outcome for outcome in report.outcomes if label_of(outcome) in BAD]
     return own or bad or list(report.outcomes)
 
 

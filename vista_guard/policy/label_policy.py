@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from vista_guard.errors import ConfigError
 from vista_guard.policy.links import LinkMode, as_hosts, check_host
 from vista_guard.policy.risk import ALARMS, RiskTable
-from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
+from vista_guard.policy.turn_risk import FACTS, HELD_AGAINST, TurnRisk
 from vista_guard.protocols import Policy
 from vista_guard.types import Action, Decision, Finding, Label, Outcome, Probability, RepairMode
 
@@ -31,9 +31,6 @@ SEVERITY = {Action.ALLOW: 0, Action.FLAG: 1, Action.REPAIR: 2, Action.BLOCK: 3}
 
 MESSAGE = "I can't answer that reliably: part of my answer did not agree with my sources."
 """Default text in place of a withheld turn."""
-
-_NEEDS_NO_EVIDENCE = frozenset({Label.OUT_OF_SCOPE, Label.ABSTENTION})
-
 
 AtRisk = Probability | Literal["auto"] | None
 """Risk of the turn from which an action is taken: a number, the one fitted for the judge, or never."""
@@ -310,7 +307,7 @@ def _needs_evidence(outcome: Outcome) -> bool:
         return outcome.what != "code"
     # What a fact about the chat verifies has its evidence, where there was none for anything else.
     verified = outcome.label is Label.VERIFIED and bool(outcome.evidence)
-    return not verified and outcome.label not in _NEEDS_NO_EVIDENCE
+    return not verified and outcome.label in FACTS
 
 
 def _short(text: str, limit: int = 120) -> str:

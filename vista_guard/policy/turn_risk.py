@@ -20,6 +20,12 @@ from vista_guard.types import Finding, Label, Outcome, Probability, TurnReport
 SAFE = frozenset({Label.VERIFIED, Label.OUT_OF_SCOPE, Label.ABSTENTION})
 """Labels that the score counts as safe (the reference implementation's definition)."""
 
+HELD_AGAINST = tuple(label for label in Label if label not in SAFE)
+"""Labels that speak against a turn: CONTRADICTED, LACKING_EVIDENCE."""
+
+FACTS = (Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE)
+"""Labels of statements of fact. The others need no evidence."""
+
 REMEMBERED = frozenset({Label.VERIFIED, Label.OUT_OF_SCOPE})
 """Labels whose claims enter the knowledge (VISTA §3, steps 4 and 5)."""
 
@@ -48,9 +54,6 @@ def label_counts(reports: Sequence[TurnReport]) -> dict[Label, int]:
     counts = Counter(finding.label for report in reports for finding in report.findings)
     return {label: counts[label] for label in Label}
 
-
-HELD_AGAINST = (Label.CONTRADICTED, Label.LACKING_EVIDENCE)
-"""Labels that speak against a turn. The others say of a claim that it may be delivered."""
 
 _PRIOR = 1.0
 """Claims that every turn is taken to have beside its own, with nothing held against them: one alarm alone is not a share of 1."""

@@ -26,12 +26,7 @@ UpstreamError = Literal["connect", "timeout", "status", "stream"]
 
 UPSTREAM_ERRORS: tuple[UpstreamError, ...] = get_args(UpstreamError)
 
-_turns = Counter(
-    "vista_guard_turns",
-    "Turns judged. The label decision is deprecated: it repeats action, and goes in 0.4.",
-    ("action", "decision", "gate"),
-    registry=REGISTRY,
-)
+_turns = Counter("vista_guard_turns", "Turns judged.", ("action", "gate"), registry=REGISTRY)
 _claims = Counter("vista_guard_claims", "Claims judged.", ("label",), registry=REGISTRY)
 _unchecked = Counter("vista_guard_unchecked_claims", "Claims that could not be judged.", registry=REGISTRY)
 _seconds = Histogram(
@@ -55,7 +50,7 @@ _dropped = Counter(
 for _gate in GATES:
     _seconds.labels(_gate)
     for _action in Action:
-        _turns.labels(_action.value, _action.value, _gate)
+        _turns.labels(_action.value, _gate)
 for _label in Label:
     _claims.labels(_label.value)
 for _kind in UPSTREAM_ERRORS:
@@ -70,7 +65,7 @@ def install(app: FastAPI, telemetry: Telemetry) -> None:
 
 
 def count_turn(turn: TurnFigures) -> None:
-    _turns.labels(turn.action.value, turn.action.value, turn.gate).inc()
+    _turns.labels(turn.action.value, turn.gate).inc()
     _seconds.labels(turn.gate).observe(turn.seconds)
     for label, count in turn.labels.items():
         _claims.labels(label).inc(count)

@@ -15,15 +15,13 @@ from typing import Literal
 
 import numpy as np
 
+from vista_guard.policy.turn_risk import FACTS
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.decompose.rewards import response_support
 from vista_lab.metrics.detection import Detection, balanced_interval
 from vista_lab.metrics.intervals import bootstrap_interval
 
 Level = Literal["sentence", "response"]
-
-VERIFIABLE = frozenset({Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE})
-"""Labels of claims that evidence can support."""
 
 LIMIT = 0.5
 """A response is supported above it (§4.2)."""
@@ -60,7 +58,7 @@ class JudgedUnit:
     @cached_property
     def claims(self) -> tuple[Outcome, ...]:
         """Outcomes of claims that evidence can support, and those that were not judged."""
-        return tuple(one for one in self.outcomes if not isinstance(one, Finding) or one.label in VERIFIABLE)
+        return tuple(one for one in self.outcomes if not isinstance(one, Finding) or one.label in FACTS)
 
     @property
     def is_empty(self) -> bool:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from vista_guard.policy.turn_risk import HELD_AGAINST
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.logs.source import Task
 from vista_lab.metrics.intervals import Share, bootstrap_interval
@@ -29,7 +30,7 @@ class Reading(StrEnum):
 
 
 UNVERIFIABLE = frozenset(Label) - {Label.VERIFIED}
-UNSAFE = frozenset({Label.LACKING_EVIDENCE, Label.CONTRADICTED})
+UNSAFE = frozenset(HELD_AGAINST)
 
 _OF_TASK = {
     Task.UNVERIFIABLE: UNVERIFIABLE,

@@ -11,15 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Final
 
 from vista_guard.policy.label_policy import SEVERITY, LabelPolicy
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Claim, Decision, Finding, JudgeInfo, Outcome, SourceKind, TurnReport, Unchecked
 from vista_lab.metrics.intervals import Share, wilson
-
-GATES_SINCE: Final = (1, 2)
-"""First report schema that records streaming."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +43,6 @@ class PolicyCase:
     """Another draft replaced this one."""
     cut_short: bool
     """The turn was streamed and ended at its first withheld sentence: the rest was never judged."""
-    gate_known: bool
-    """False for reports of older versions, which don't record streaming: the turn may have been cut short."""
     turn_key: str | None
     leans_on: frozenset[str]
     """`turn_key`s of the turns whose knowledge is evidence in this one."""
@@ -77,7 +71,6 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
         rewritten=bool(report.attempts),
         # A dropped sentence does not cut the turn short: the rest was judged.
         cut_short=report.gate == "sentence" and (bool(report.attempts) or report.blocked),
-        gate_known=_version(report.schema_version) >= GATES_SINCE,
         turn_key=report.turn_key,
         leans_on=_leans_on(outcomes),
     )
@@ -97,10 +90,6 @@ def _risk(report: TurnReport, outcomes: tuple[Outcome, ...], risk: TurnRisk | No
     if risk is not None:
         return risk(outcomes, evidence_missing=report.evidence_missing)
     return report.risk if report.risk_calibrated and not report.attempts else None
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
 def _leans_on(outcomes: Iterable[Outcome]) -> frozenset[str]:
@@ -215,11 +204,6 @@ class Comparison:
         """
         keys = {it.case.turn_key for it in self.changed if withholds(it.first) is not withholds(it.second)} - {None}
         return sum(not keys.isdisjoint(case.leans_on) for case in self.cases)
-
-    @property
-    def gate_unknown(self) -> int:
-        """Withheld turns of older reports, which don't record streaming: these may have been cut short too."""
-        return sum(not case.gate_known and withholds(case.done) for case in self.cases)
 
     @property
     def rewritten(self) -> int:

@@ -36,9 +36,6 @@ CENSORED: Final = (
     "of the turns that the {name} policy delivers were streamed, and ended at their first withheld sentence: what would have "
     "come behind it was never judged. These turns are censored, and the policy may look better than it is."
 )
-UNKNOWN_GATE: Final = (
-    "withheld turns are from older versions, which don't say whether they were streamed: they may be censored too."
-)
 MEMORY: Final = (
     "turns rest on knowledge from a turn that one policy delivers and the other withholds. Without it they would have been "
     "judged differently: memory cannot be replayed."
@@ -62,7 +59,7 @@ ONWARDS: Final = (
 def limits(found: Comparison, names: Sequence[str]) -> list[str]:
     """The limits of a comparison, each with its number of turns."""
     cuts = [count_text(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
-    counts = ((found.gate_unknown, UNKNOWN_GATE), (found.leaning, MEMORY), (found.rewritten, REWRITTEN))
+    counts = ((found.leaning, MEMORY), (found.rewritten, REWRITTEN))
     return join_parts([*cuts, *(count_text(*pair) for pair in counts)])
 
 

@@ -14,9 +14,8 @@ import secrets
 import socket
 import sysconfig
 import warnings
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from vista_guard import __version__
 from vista_guard._child import import_path
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
-from vista_guard.inference.batching import THREADS
+from vista_guard.inference.batching import THREADS, usable_cores
 from vista_guard.stores.line_file import differing_fields
 from vista_guard.types import TurnReport
 from vista_lab.logs.source import LoggedConversation
@@ -34,16 +33,25 @@ from vista_lab.runs.folder import system_fields
 from vista_lab.systems.metrics import command_folders
 from vista_lab.systems.protocol import System, SystemInfo
 
-REACH_SECONDS = 5.0
+SERVICE = "vista-guard-eval"
 STORE_BYTES = 200_000_000
 """Shared memory of a cluster started here. Reports are small and don't use it."""
+REACH_SECONDS = 5.0
+START_SECONDS = 300.0
+"""Time limit for a worker to find a core in the cluster and build its system."""
+PATIENCE_SECONDS = 30.0
+"""Wait for all workers; then those that are ready begin. Two runs that wait for all their cores would block each other."""
+CLOSE_SECONDS = 10.0
+LOSSES = 3
+"""Workers that one conversation may lose: it may be the cause."""
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""Preface of a gRPC client, with empty settings."""
-HEADER = 9
-SETTINGS = 4
-"""Length of a frame's header, and the fourth byte of a gRPC server's first frame."""
+"""Preface of a gRPC client, with empty settings. A gRPC server answers with its own: the fourth byte is 4."""
 WHICH_PORT = "Give the port of ray start --head, 6379 if it was told none; 8265 is its dashboard, 10001 is for ray://"
+
+Build = Callable[[float | None], System]
+"""Builds a system with a budget in US dollars, None for no limit. It is sent to the workers: it holds names and numbers,
+no open files, models or clients."""
 
 
 def ray_library() -> Any:
@@ -63,31 +71,30 @@ def connect(address: str | None, workers: int | None) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if ray_library().is_initialized():
         return False
+    from ray.exceptions import RayError
+
     if address is not None and "://" in address:
         how = "Run vista-guard eval on its head node with --address auto, or by ray job submit"
         raise ConfigError(f"--address is {address}; reports stream back to a driver on the cluster itself. {how}")
     address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
     options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
-    options["job_config"] = _job()
     if address == "local":
-        _check_cores(workers)
-        _keep_token_to_ourselves()
+        if workers is not None and workers > (cores := usable_cores()):
+            told = f"--workers is {workers}, and this machine has {cores} cores; each worker takes one"
+            raise ConfigError(f"{told}. To judge more conversations at once, as for a model behind an API, give --each")
+        if not os.environ.get("RAY_AUTH_TOKEN_PATH"):
+            # Ray would write a token to the user's home, and every later `ray start` would require it of all nodes.
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         options |= {"num_cpus": workers, "include_dashboard": False, "object_store_memory": STORE_BYTES}
     elif address != "auto":
         _check_reachable(address)
-    _init(address, options)
-    return True
-
-
-def _init(address: str, options: dict[str, Any]) -> None:
-    from ray.exceptions import RayError
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ray_library().init(**options)
+            ray_library().init(**options, job_config=_job())
         except (ConnectionError, RuntimeError, ValueError, RayError) as exc:
             raise ConfigError(f"no Ray cluster at {address}: {_why(exc)}") from exc
+    return True
 
 
 def _job() -> Any:
@@ -97,9 +104,8 @@ def _job() -> Any:
     """
     from ray.job_config import JobConfig
 
-    libraries = tuple(
-        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    )  # nodes have theirs
+    # Nodes have libraries of their own.
+    libraries = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     path = [folder for folder in import_path() if not folder.startswith(libraries)]
     job = JobConfig(_py_driver_sys_path=path[::-1])  # a worker puts each before the one that came before it
     vars(job)["_runtime_env_has_working_dir"] = lambda: True
@@ -117,32 +123,15 @@ def _why(exc: BaseException) -> str:
     return f"{message}. {WHICH_PORT}" if message.startswith("Failed to connect") else message
 
 
-def _keep_token_to_ourselves() -> None:
-    """Protects a cluster started here by a token of its own.
-
-    Ray would write one to the user's home, and every later `ray start` would then require it of all nodes and drivers.
-    """
-    if not os.environ.get("RAY_AUTH_TOKEN_PATH"):
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-
-
-def _check_cores(workers: int | None) -> None:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if workers is not None and workers > cores:
-        cores_told = f"--workers is {workers}, and this machine has {cores} cores; each worker takes one"
-        raise ConfigError(
-            f"{cores_told}. To judge more conversations at once, as for a model behind an API, give --each"
-        )
-
-
 def _check_reachable(address: str) -> None:
     """Checks the address first: Ray itself tries for minutes, and then ends the process."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise ConfigError(f"--address is {address!r}; give HOST:PORT of the cluster's head node, or auto")
     try:
-        with socket.create_connection((host, int(port)), timeout=REACH_SECONDS) as open_socket:
-            if _speaks_grpc(open_socket):
+        with socket.create_connection((host, int(port)), timeout=REACH_SECONDS) as server:
+            server.sendall(GREETING)
+            if server.makefile("rb").read(4)[3:] == b"\4":
                 return
     except TimeoutError as exc:
         raise ConfigError(f"no Ray cluster at {address}: no answer within {REACH_SECONDS:g} seconds") from exc
@@ -151,36 +140,29 @@ def _check_reachable(address: str) -> None:
     raise ConfigError(f"no Ray cluster at {address}: something else listens there. {WHICH_PORT}")
 
 
-def _speaks_grpc(open_socket: socket.socket) -> bool:
-    open_socket.sendall(GREETING)
-    answer = b""
-    while len(answer) < HEADER and (more := open_socket.recv(HEADER - len(answer))):
-        answer += more
-    return len(answer) == HEADER and answer[3] == SETTINGS
-
-
 @dataclass(eq=False)
 class Slot:
     """A worker's slot. When its worker is lost, another one takes it.
 
-    `share` is the budget of all its workers in US dollars, `spent` the cost of their reports.
+    `share` is the budget of all its workers in US dollars, `spent` the cost of their reports. No worker takes it any more once it
+    is `exhausted` or `lost`: reasons why its budget is spent, or why nothing replaced its last worker.
     """
 
     number: int
-    actor: Any = None
     share: float | None = None
     spent: float = 0.0
-    why_retired: str | None = None
-    """Reason for closing the slot when its budget is spent."""
-    why_lost: str | None = None
-    """Reason for closing the slot when no worker could replace a lost one."""
-    away: bool = False
+    actor: Any = None
+    away: bool = True
     """True while the worker of this slot is starting; others judge meanwhile."""
+    judging: int = 0
+    """Conversations that its worker judges now."""
+    exhausted: str | None = None
+    lost: str | None = None
 
     @property
     def closed(self) -> bool:
         """True once no worker will take this slot."""
-        return self.why_retired is not None or self.why_lost is not None
+        return self.exhausted is not None or self.lost is not None
 
     @property
     def left(self) -> float | None:
@@ -189,60 +171,48 @@ class Slot:
 
 
 class Places:
-    """Free places of the slots: one for each conversation that a worker judges at once. They are handed out in turn."""
+    """The slots, and `each` places of every one: a place is a conversation that its worker judges."""
 
-    def __init__(self, slots: list[Slot], each: int) -> None:
+    def __init__(self, slots: Sequence[Slot], each: int) -> None:
         self.slots = slots
-        self._free = deque(slot for _ in range(each) for slot in slots)
-        self._changed = asyncio.Condition()
+        self._each = each
+        self._changed = asyncio.Event()
 
     @property
     def why_exhausted(self) -> str | None:
         """Reason of a closed slot when all are closed and a budget was spent; None while one is open."""
-        reasons = (slot.why_retired for slot in self.slots)
-        return next(filter(None, reasons), None) if self._all_closed else None
+        return next(filter(None, (slot.exhausted for slot in self.slots)), None) if self._all_closed else None
 
     @property
     def why_lost(self) -> str | None:
         """Reason of a closed slot when all workers were lost; None while one is open, or if a budget was spent."""
-        if not self._all_closed or self.why_exhausted is not None:
-            return None
-        return next(filter(None, (slot.why_lost for slot in self.slots)), None)
+        reasons = (slot.lost for slot in self.slots)
+        return next(filter(None, reasons), None) if self._all_closed and self.why_exhausted is None else None
 
     @property
     def _all_closed(self) -> bool:
         return all(slot.closed for slot in self.slots)
 
     async def take(self) -> Slot | None:
-        """Waits for the next free place; None when all slots are closed."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._next() is not None or self._all_closed)
-            slot = self._next()
-            if slot is not None:
-                self._free.remove(slot)
-            return slot
+        """Waits for a place of the worker with the fewest conversations; None when all slots are closed."""
+        while not self._all_closed:
+            free = [slot for slot in self.slots if not (slot.away or slot.closed) and slot.judging < self._each]
+            if free:
+                slot = min(free, key=lambda slot: slot.judging)
+                slot.judging += 1
+                return slot
+            self._changed.clear()
+            await self._changed.wait()
+        return None
 
-    async def give_back(self, slot: Slot) -> None:
-        """Frees the place, and wakes waiting tasks."""
-        async with self._changed:
-            self._free.append(slot)
-            self._changed.notify_all()
+    def give_back(self, slot: Slot) -> None:
+        """Frees a place."""
+        slot.judging -= 1
+        self.tell()
 
-    async def arrived(self, slot: Slot) -> None:
-        """Ends the absence of a worker that has started, or never will."""
-        async with self._changed:
-            slot.away = False
-            self._changed.notify_all()
-
-    def _next(self) -> Slot | None:
-        return next((slot for slot in self._free if not slot.away and not slot.closed), None)
-
-
-Build = Callable[[float | None], System]
-"""Builds a system with a budget in US dollars, None for no limit. It is sent to the workers: it holds names and numbers,
-no open files, models or clients."""
-
-SERVICE = "vista-guard-eval"
+    def tell(self) -> None:
+        """Wakes waiting tasks: a slot has changed."""
+        self._changed.set()
 
 
 @dataclass(frozen=True)
@@ -264,12 +234,13 @@ class Exhausted:
 class Worker:
     """Judges whole conversations, so that their knowledge stays in one process."""
 
+    _system: System
+
     def __init__(self, build: Build, max_cost: float | None, folder: str) -> None:
         self._build = build
         self._folder = folder
         self._max_cost = max_cost
-        self._system: System | None = None
-        self._open = ExitStack()
+        self._open = AsyncExitStack()
 
     async def start(self) -> Ready:
         """Builds the system. It is not done in the constructor, so that errors come back as they are.
@@ -281,12 +252,14 @@ class Worker:
         # With a worker per core, models that each use all cores would wait for one another.
         os.environ.setdefault(THREADS, "1")
         command_folders.append(self._folder)
+        node = platform.node() or "of no name"
         try:
             self._open.enter_context(configured(SERVICE))
             self._system = self._build(self._max_cost)
         except ConfigError as exc:
-            raise ConfigError(f"{exc} (on node {node()})") from exc
-        return Ready(node(), __version__, self._system.info)
+            raise ConfigError(f"{exc} (on node {node})") from exc
+        self._open.push_async_callback(self._system.aclose)
+        return Ready(node, __version__, self._system.info)
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
@@ -295,7 +268,7 @@ class Worker:
 
         Reports are JSON: they cost the receiver half the work of pickled objects.
         """
-        system = self._started
+        system = self._system
         missing = len(set(turns) - {report.turn_index for report in done})
         async for report in system.judge(entry, turns, done):
             if report.unchecked and system.why_exhausted is not None:
@@ -308,51 +281,20 @@ class Worker:
 
     async def close(self) -> None:
         """Closes the system, and flushes telemetry."""
-        if self._system is not None:
-            await self._system.aclose()
-        self._open.close()
-
-    @property
-    def _started(self) -> System:
-        if self._system is None:
-            raise RuntimeError("the worker was not started")
-        return self._system
-
-
-def node() -> str:
-    return platform.node() or "of no name"
-
-
-START_SECONDS = 300.0
-"""Time limit for a worker to find a core in the cluster and build its system."""
-PATIENCE_SECONDS = 30.0
-"""Wait for all workers; then those that are ready begin. Two runs that wait for all their cores would block each other."""
-CLOSE_SECONDS = 10.0
-LOSSES = 3
-"""Workers that one conversation may lose: it may be the cause."""
-
-
-def _to_nobody(_message: str) -> None: ...
+        await self._open.aclose()
 
 
 class RaySystem:
     """Implements `System` on a cluster. `places` conversations can be judged at once."""
 
-    def __init__(
-        self,
-        info: SystemInfo,
-        slots: list[Slot],
-        each: int,
-        seat: Callable[[Slot], Coroutine[Any, Any, Ready]],
-        tell: Callable[[str], None],
-        *,
-        ours: bool,
-    ) -> None:
-        self.info = info
+    info: SystemInfo
+
+    def __init__(self, build: Build, slots: Sequence[Slot], each: int, *, ours: bool) -> None:
         self.places = len(slots) * each
+        self._build = build
+        self._each = each
         self._places = Places(slots, each)
-        self._seat = seat
-        self._tell = tell
+        self._tell: Callable[[str], None] = lambda _message: None
         self._ours = ours
         self._coming: set[asyncio.Task[None]] = set()
 
@@ -366,7 +308,7 @@ class RaySystem:
         each: int = 1,
         max_cost: float | None = None,
         expected: SystemInfo | None = None,
-        tell: Callable[[str], None] = _to_nobody,
+        tell: Callable[[str], None] = lambda _message: None,
     ) -> RaySystem:
         """Connects, and has every worker build its system. Workers that wait long for a core join later.
 
@@ -384,26 +326,18 @@ class RaySystem:
                 cannot be built.
         """
         ours = connect(address, workers)
-        slots: list[Slot] = []
-        coming: dict[Slot, asyncio.Task[Ready]] = {}
+        system = cls(build, [], each, ours=ours)
         try:
             count = _count(workers)
             share = None if max_cost is None else max_cost / count
-            slots += (Slot(number, share=share) for number in range(count))
-            seat = partial(_seat, partial(_hire, build, each))
-            coming |= {slot: asyncio.ensure_future(seat(slot)) for slot in slots}
-            started = await _wait_for_workers(coming, tell)
-            info = expected or next(iter(started.values())).info
-            for slot, ready in started.items():
-                check_alike(slot.number, ready, info)
+            system = cls(build, [Slot(number, share) for number in range(count)], each, ours=ours)
+            if expected is not None:
+                system.info = expected
+            await system._wait_for_workers(tell)
         except BaseException:
-            for task in coming.values():
-                task.cancel()
-            _end(slots, cluster=ours)
+            system._end()
             raise
-        system = cls(info, slots, each, seat, tell, ours=ours)
-        for slot in coming.keys() - started.keys():
-            system._await(slot, coming[slot])
+        system._tell = tell
         return system
 
     @property
@@ -425,7 +359,7 @@ class RaySystem:
                 async with aclosing(_stream(worker, entry, turns, reports)) as answers:
                     async for event in answers:
                         if isinstance(event, Exhausted):
-                            slot.why_retired = self._share_reason(slot, event.reason)
+                            slot.exhausted = self._share_reason(slot, event.reason)
                             break
                         slot.spent += event.usage.cost
                         reports.append(event)
@@ -441,7 +375,7 @@ class RaySystem:
                     ) from lost
                 self._replace(slot, worker, lost)
             finally:
-                await self._places.give_back(slot)
+                self._places.give_back(slot)
         if self._places.why_lost is not None:
             raise JudgeError(self._places.why_lost)
 
@@ -450,13 +384,19 @@ class RaySystem:
 
     async def aclose(self) -> None:
         """Ends the workers, and the cluster if it was started here."""
-        slots = self._places.slots
-        for task in self._coming:
-            task.cancel()
-        closing = [asyncio.ensure_future(_close(slot.actor)) for slot in slots if not slot.away]
+        closing = [asyncio.ensure_future(_close(slot.actor)) for slot in self._places.slots if not slot.away]
         if closing:
             await asyncio.wait(closing, timeout=CLOSE_SECONDS)
-        _end(slots, cluster=self._ours)
+        self._end()
+
+    def _end(self) -> None:
+        """Kills the workers, which frees their cores at once, and stops the cluster if we started it."""
+        for task in self._coming:
+            task.cancel()
+        for slot in self._places.slots:
+            _kill(slot)
+        if self._ours:
+            ray_library().shutdown()
 
     def _share_reason(self, slot: Slot, reason: str) -> str:
         """Adds the worker's share to its reason, which knows only its own budget."""
@@ -469,41 +409,56 @@ class RaySystem:
         if slot.actor is worker and not slot.away and not slot.closed:
             self._tell(f"worker {slot.number} of the Ray cluster was lost, and another one takes its place: {lost}")
             ray_library().kill(worker)  # One that only could not be reached would keep its core.
-            self._await(slot, self._seat(slot))
+            self._hire(slot)
 
-    def _await(self, slot: Slot, seated: Awaitable[Ready]) -> None:
-        """Seats a worker in the background, as the remaining nodes may have no core for it."""
+    async def _wait_for_workers(self, tell: Callable[[str], None]) -> None:
+        """Hires all workers, and waits for them; after `PATIENCE_SECONDS`, until one is ready."""
+        tasks = [self._hire(slot) for slot in self._places.slots]
+        done, late = await asyncio.wait(tasks, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+        if late and not any(task.exception() for task in done):
+            late_told = f"{len(late)} of {len(tasks)} workers of the Ray cluster"
+            tell(f"{late_told} are not there after {PATIENCE_SECONDS:g} seconds; each begins as soon as a core is free")
+        if not done:
+            done, _ = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+    def _hire(self, slot: Slot) -> asyncio.Task[None]:
+        """Seats a new worker in the background, as the remaining nodes may have no core for it."""
         slot.away = True
-        task = asyncio.ensure_future(self._settle(slot, seated))
+        task = asyncio.ensure_future(self._seat(slot))
         self._coming.add(task)
-        task.add_done_callback(self._coming.discard)
+        task.add_done_callback(partial(self._settle, slot))
+        return task
 
-    async def _settle(self, slot: Slot, seated: Awaitable[Ready]) -> None:
+    async def _seat(self, slot: Slot) -> None:
+        """Has a worker build its system. Ray itself restarts none: a restarted one would have a new budget."""
+        options: dict[str, Any] = {"num_cpus": 1, "max_concurrency": self._each + 1, "max_restarts": 0}
+        slot.actor = ray_library().remote(**options)(Worker).remote(self._build, slot.left, str(Path.cwd()))
         try:
-            check_alike(slot.number, await seated, self.info)
-        except Exception as exc:  # Whatever fails on one node, the others continue.
-            slot.why_lost = f"no worker of the Ray cluster is left: {exc}"
-            ray_library().kill(slot.actor)
+            async with asyncio.timeout(START_SECONDS):
+                ready: Ready = await _answer(slot.actor.start.remote())
+        except _Lost as lost:
+            raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
+        except TimeoutError as exc:
+            late = f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds"
+            raise ConfigError(f"{late}; ask for fewer --workers, or check what else runs on the cluster") from exc
+        vars(self).setdefault("info", ready.info)
+        check_alike(slot.number, ready, self.info)
+        slot.away = False
+
+    def _settle(self, slot: Slot, task: asyncio.Task[None]) -> None:
+        """Closes the slot if its worker failed. Whatever fails on one node, the others continue."""
+        self._coming.discard(task)
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            _kill(slot)
             self._tell(str(exc))
-        finally:
-            await self._places.arrived(slot)
+            slot.lost = f"no worker of the Ray cluster is left: {exc}"
+        self._places.tell()
 
 
 class _Lost(Exception):
     """A worker did not answer to the end."""
-
-
-async def _wait_for_workers(
-    coming: Mapping[Slot, asyncio.Task[Ready]], tell: Callable[[str], None]
-) -> dict[Slot, Ready]:
-    """Waits for all workers; after `PATIENCE_SECONDS`, returns those that are ready, at least one."""
-    _, late = await asyncio.wait(coming.values(), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
-    if late and not any(task.done() and task.exception() for task in coming.values()):
-        late_told = f"{len(late)} of {len(coming)} workers of the Ray cluster"
-        tell(f"{late_told} are not there after {PATIENCE_SECONDS:g} seconds; each begins as soon as a core is free")
-    if len(late) == len(coming):
-        await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
-    return {slot: task.result() for slot, task in coming.items() if task.done()}
 
 
 def _count(workers: int | None) -> int:
@@ -514,38 +469,16 @@ def _count(workers: int | None) -> int:
     return count
 
 
-def _hire(build: Build, each: int, slot: Slot) -> Any:
-    """A worker for a slot. Ray itself restarts none: a restarted one would have a new budget."""
-    options: dict[str, Any] = {"num_cpus": 1, "max_concurrency": each + 1, "max_restarts": 0}
-    return ray_library().remote(**options)(Worker).remote(build, slot.left, str(Path.cwd()))
-
-
-async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
-    slot.actor = hire(slot)
-    try:
-        async with asyncio.timeout(START_SECONDS):
-            ready: Ready = await _answer(slot.actor.start.remote())
-            return ready
-    except _Lost as lost:
-        raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
-    except TimeoutError as exc:
-        ray_library().kill(slot.actor)
-        late = f"worker {slot.number} of the Ray cluster did not start within {START_SECONDS:g} seconds"
-        raise ConfigError(f"{late}; ask for fewer --workers, or check what else runs on the cluster") from exc
-
-
 def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
     """Checks that a worker has the expected settings. Raises ConfigError if not; names the node and the differences."""
-    # Messages of older workers have neither field.
-    version, node = getattr(ready, "version", "of another version"), getattr(ready, "node", "of no name")
-    if version != __version__:
-        differing = f"vista-guard {version} instead of {__version__}"
+    if ready.version != __version__:
+        differing = f"vista-guard {ready.version} instead of {__version__}"
     elif ready.info != expected:
         differences = differing_fields(system_fields(ready.info), system_fields(expected)).items()
         differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in differences)
     else:
         return
-    where = f"worker {number} of the Ray cluster, on node {node}, would judge differently: {differing}"
+    where = f"worker {number} of the Ray cluster, on node {ready.node}, would judge differently: {differing}"
     how = "Give all nodes the same version of vista-guard, and the same settings as the command"
     raise ConfigError(f"{where}. {how}")
 
@@ -592,10 +525,6 @@ async def _close(actor: Any) -> None:
         await actor.close.remote()
 
 
-def _end(slots: Sequence[Slot], *, cluster: bool) -> None:
-    """Kills the workers, which frees their cores at once, and stops the cluster if we started it."""
-    for slot in slots:
-        if slot.actor is not None:
-            ray_library().kill(slot.actor)
-    if cluster:
-        ray_library().shutdown()
+def _kill(slot: Slot) -> None:
+    if slot.actor is not None:
+        ray_library().kill(slot.actor)

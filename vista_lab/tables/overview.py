@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median_high
 
-from vista_guard.policy.turn_risk import macro_score, micro_score
+from vista_guard.policy.turn_risk import FACTS, macro_score, micro_score
 from vista_guard.types import Label, TurnReport
 from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Share, mean_interval
@@ -111,8 +111,6 @@ class _Counted:
     supported: int
 
 
-_UNVERIFIABLE = (Label.OUT_OF_SCOPE, Label.ABSTENTION)
-
 SCORE_NOTES = (
     "FActScore (Min et al., 2023): mean share of VERIFIED claims, over turns with claims. With its length penalty, γ = "
     f"{GAMMA}, the share of a turn of up to {GAMMA} claims is multiplied by exp(1 − γ / claims).",
@@ -147,7 +145,7 @@ def _counts(run: RunMeasures) -> list[_Counted]:
         _Counted(
             run.gold[name].drawn_with,
             len(found),
-            sum(label not in _UNVERIFIABLE for label in found),
+            sum(label in FACTS for label in found),
             found.count(Label.VERIFIED),
         )
         for name, found in labels.items()

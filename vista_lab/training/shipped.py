@@ -106,8 +106,7 @@ def shipped_embedder() -> Embedder:
 
 def train_kept(learner: Learner, recipe: ShippedRecipe, out: Path, log: Callable[[str], None]) -> None:
     """Trains a learner by a recipe, then averages its weights with the initial ones by the recipe's `keep`."""
-    from vista_lab.training.average import mean_of
-    from vista_lab.training.train import Schedule, fit
+    from vista_lab.training.train import Schedule, fit, mean_of
 
     before = {name: tensor.clone() for name, tensor in learner.model.state_dict().items()}
     names = ("warmup", "epochs", "max_minutes", "threads", "seed")

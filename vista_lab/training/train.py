@@ -12,7 +12,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -295,6 +295,12 @@ def _loop(run: Run, log: Callable[[str], None]) -> None:
         if at.minutes - saved > schedule.save_minutes:
             saved = at.minutes
             run.keep()
+
+
+def mean_of(models: Sequence[Mapping[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
+    """The mean of several models' weights in float32, each with its share."""
+    both, zero = list(zip(shares, models, strict=True)), torch.zeros(())
+    return {name: sum((share * model[name].float() for share, model in both), zero) for name in models[0]}
 
 
 def endless(learner: Learner, rng: random.Random) -> Iterator[Any]:

@@ -11,8 +11,6 @@ export interface JudgedClaim extends Required<Omit<Claim, "steps" | "in_code">> 
 
 export interface VistaGuardField {
   action: Action;
-  /** @deprecated The name of `action` in 0.2; it goes in 0.4. */
-  decision: Action;
   /** Share of safe claims; null when nothing was judged. */
   score: number | null;
   risk: number | null;

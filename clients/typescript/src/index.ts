@@ -124,9 +124,8 @@ function finishReason(given: LanguageModelV4FinishReason, report: TurnReport): L
 }
 
 function metadata(report: TurnReport): SharedV4ProviderMetadata {
-  const { decision, score = null, risk = null, evidence_missing, turn_index } = report;
-  const { action } = decision;
-  const told = { action, decision: action, score, risk, turn_index, evidence_missing: evidence_missing ?? false };
+  const { score = null, risk = null, evidence_missing, turn_index } = report;
+  const told = { action: report.decision.action, score, risk, turn_index, evidence_missing: evidence_missing ?? false };
   return { vistaGuard: told as SharedV4ProviderMetadata[string] };
 }
 

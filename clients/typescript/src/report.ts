@@ -108,11 +108,10 @@ export type CreatedAt = string;
  * judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the claims that entered the
  * knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that could not be written.
  *
- * `id` names the report (32 hex digits); one that was written before there were ids gets one from its content. `trace_id` and
- * `span_id` are those of the turn's span in OpenTelemetry, as hex, where it was traced. `gate` says how much of the turn waited
- * for its judgement. `tenant` is whose turn it was behind the proxy. `rules` is a fingerprint of the policy's rules, `turn_key`
- * the one by which knowledge knows the delivered turn. Spans of claims are places in the judged draft; `draft_spans` say where
- * its pieces stand in `response` (see `delivered_spans`).
+ * `id` names the report (32 hex digits). `trace_id` and `span_id` are those of the turn's span in OpenTelemetry, as hex, where
+ * it was traced. `gate` says how much of the turn waited for its judgement. `tenant` is whose turn it was behind the proxy.
+ * `rules` is a fingerprint of the policy's rules, `turn_key` the one by which knowledge knows the delivered turn. Spans of
+ * claims are places in the judged draft; `draft_spans` say where its pieces stand in `response` (see `delivered_spans`).
  */
 export interface TurnReport {
   schema_version?: SchemaVersion;

@@ -44,12 +44,6 @@ def test_only_a_stream_that_ended_early_is_cut_short(gate: str, action: Action, 
     assert case_of(stored(unchecked(), action=action, gate=gate, attempts=tried)).cut_short is cut
 
 
-def test_older_reports_do_not_say_how_they_were_streamed() -> None:
-    assert not case_of(stored(schema_version="1.1")).gate_known
-    assert case_of(stored(schema_version="1.2")).gate_known
-    assert case_of(stored(schema_version="2.0")).gate_known
-
-
 def test_a_case_without_texts_is_decided_on_alike_and_says_nothing() -> None:
     report = stored(
         finding(Label.CONTRADICTED, 0.9, leans_on="key1"), unchecked("c2"), finding(Label.VERIFIED, claim="c3")

@@ -84,11 +84,11 @@ def test_a_milder_policys_view_of_a_cut_turn_is_censored() -> None:
 
 def test_what_cannot_be_known_is_counted() -> None:
     old = cases(
-        stored(finding(Label.CONTRADICTED), action=BLOCK, schema_version="1.1", number=1),
+        stored(finding(Label.CONTRADICTED), action=BLOCK, number=1),
         stored(finding(Label.VERIFIED), action=REPAIR, attempts=(attempt(unchecked()),), number=2),
     )
     found = compare(old, recorded_action, recorded_action)
-    assert (found.gate_unknown, found.rewritten, found.changed) == (1, 1, ())
+    assert (found.rewritten, found.changed) == (1, ())
     assert found.totals[0].actions == {ALLOW: 0, FLAG: 0, REPAIR: 1, BLOCK: 1}
 
 

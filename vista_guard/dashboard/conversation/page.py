@@ -18,7 +18,7 @@ from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, dra
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
-from vista_guard.policy.explanations import WORST, answer_number, explain
+from vista_guard.policy.explanations import BAD, answer_number, explain
 from vista_guard.stores.reports import ConversationRow, FailureRow, Highlight, Order, Page
 from vista_guard.types import Action, Finding, Label, label_of
 
@@ -136,7 +136,7 @@ def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> N
         (Action.FLAG, row.flagged),
         (Label.CONTRADICTED, row.contradicted),
     )
-    bad = highlight.claim is not None and highlight.label in WORST[: WORST.index(Label.ABSTENTION)]
+    bad = highlight.claim is not None and highlight.label in BAD
     return el(
         "li",
         to("conversation", highlight.question or name, **place),

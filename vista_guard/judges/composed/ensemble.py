@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges import contract
+from vista_guard.policy.explanations import WORST
 from vista_guard.protocols import Judge, TurnJudge
-from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+from vista_guard.types import UNCHECKED, Check, Claim, Evidence, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ async def gather(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-SEVERITY = (Label.CONTRADICTED, Label.LACKING_EVIDENCE, Label.ABSTENTION, Label.OUT_OF_SCOPE)
+SEVERITY = tuple(Label(label) for label in WORST if label not in (Label.VERIFIED, UNCHECKED))
 """Most severe first: the more severe label wins a tie."""
 
 _Votes = dict[str, Check]

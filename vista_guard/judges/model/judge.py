@@ -25,6 +25,7 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, ask_trimmed, digest
+from vista_guard.policy.turn_risk import FACTS
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
 
@@ -39,8 +40,6 @@ NOT_COUNTED = (
     "The words of the claim itself are no quote. OUT_OF_SCOPE and ABSTENTION are for claims that state no fact. Where the "
     "material does not decide, the label is another one."
 )
-OF_FACTS = (Label.VERIFIED, Label.CONTRADICTED, Label.LACKING_EVIDENCE)
-"""The labels offered when a model is asked again about a statement of fact that it gave another."""
 NET = 4
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
 
@@ -324,7 +323,7 @@ class ModelJudge:
             (why,) = await self._doubts([(claim, said)], evidence, stage)
             if why is None:
                 return said
-            labels = () if said.label in OF_FACTS else OF_FACTS
+            labels = () if said.label in FACTS else FACTS
         return self._not_counted(claim, why or "")
 
     async def _doubts(
@@ -347,11 +346,11 @@ class ModelJudge:
         """
         given = {index: category for index, claim in enumerate(claims) if (category := said.get(claim.id)) is not None}
         answers, faults = await self._weigh(claims, given, evidence, "fused")
-        facts = {index for index in faults if given[index].label not in OF_FACTS}
+        facts = {index for index in faults if given[index].label not in FACTS}
         asked = [int(index in given) for index in range(len(claims))]
         while left := [index for index in range(len(claims)) if index not in answers and asked[index] < 2]:
             try:
-                wanted = OF_FACTS if facts.issuperset(left) else ()
+                wanted = FACTS if facts.issuperset(left) else ()
                 judged = await self._ask_together(
                     [claims[index] for index in left], evidence, again=bool(faults), wanted=wanted
                 )
@@ -360,7 +359,7 @@ class ModelJudge:
                 break
             labels = {index: label for index, label in zip(left, judged.labels, strict=True) if label is not None}
             counted, doubted = await self._weigh(claims, labels, evidence, "judge")
-            facts |= {index for index in doubted if labels[index].label not in OF_FACTS}
+            facts |= {index for index in doubted if labels[index].label not in FACTS}
             answers |= counted
             faults |= {
                 index: doubted.get(index) or Unchecked(claim=claims[index], error=judged.error, raw=judged.raw)

@@ -24,6 +24,7 @@ from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.judges.embedded.support import evidence_text, find_veto, missing_everywhere, shorten
 from vista_guard.judges.model.answers.labels import find_quotes
 from vista_guard.judges.model.answers.parsing import ParsedCategory
+from vista_guard.policy.turn_risk import FACTS
 from vista_guard.reading.canonical import folded
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.reading.visible import storable
@@ -56,7 +57,7 @@ def doubts(
 
 def _doubt(claim: Claim, category: ParsedCategory, evidence: EvidenceSet, *, quoting: bool) -> str | None:
     label = category.label
-    if label in (Label.OUT_OF_SCOPE, Label.ABSTENTION):
+    if label not in FACTS:
         stated = _states_something(claim, evidence)
         return f"called a statement of fact {label}" if stated else None
     if label is Label.LACKING_EVIDENCE:

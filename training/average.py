@@ -1,4 +1,4 @@
-"""Average checkpoints of one line of training: ``python -m vista_lab.training.average A.pt B.pt --out DIR``.
+"""Average checkpoints of one line of training: ``python -m training.average A.pt B.pt --out DIR``.
 
 The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
 al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-
-def mean_of(models: Sequence[Mapping[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
-    """The mean of several models' weights in float32, each with its share."""
-    both, zero = list(zip(shares, models, strict=True)), torch.zeros(())
-    return {name: sum((share * model[name].float() for share, model in both), zero) for name in models[0]}
+from vista_lab.training.train import mean_of
 
 
 def main() -> None:
