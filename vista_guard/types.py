@@ -598,8 +598,11 @@ class TurnReport(Noun):
     def delivered_spans(self, span: Span) -> tuple[Span, ...]:
         """Where a place in the judged draft stands in `response`: no span where it was not delivered, several where it was cut.
 
-        `report.delivered_spans(finding.claim.span)` draws a claim in what the user read.
+        `report.delivered_spans(finding.claim.span)` draws a claim in what the user read. Reports without `draft_spans`, such
+        as ones that were made by hand, are taken at their word: what was let through or flagged is the draft.
         """
+        if not self.draft_spans and self.gate is None and self.decision.action in (Action.ALLOW, Action.FLAG):
+            return (span,) if span.end <= len(self.response) else ()
         spans = []
         for piece in self.draft_spans:
             start, end = max(span.start, piece.draft.start), min(span.end, piece.draft.end)

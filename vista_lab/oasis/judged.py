@@ -31,7 +31,7 @@ class Limits:
     """Support of the whole text from which an unsupported claim is tried against each sentence."""
 
 
-READER = Limits(supported=0.08, contradicted=0.05, differs=0.7, retried=0.05)
+READER = Limits(supported=0.12, contradicted=0.05, differs=0.95, retried=0.05)
 """Of the careful reader: unsure of free wording, it gives next to no support to what is not there (docs/design/oasis.md)."""
 SURE = 0.97
 """Probability from which a record fails.

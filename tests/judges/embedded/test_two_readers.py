@@ -96,6 +96,43 @@ def test_a_second_piece_is_read_only_if_it_clearly_speaks_against_the_claim() ->
         assert [piece for piece, _ in ClaimPieces(rows[1:], 0.5, [], []).decisive(0.77)] == [worst]
 
 
+LODGE = """# Fell lodge
+
+The lodge has two rooms. Breakfast is from eight. Can we bring our dog? Only on a lead. The tower room is not heated.
+
+If it snows, the road is closed. Keys are at the mill."""
+HOUND = "Hounds are welcome, as long as they are tied up."
+
+
+def test_the_careful_reader_reads_the_nearest_sentences_with_questions_and_conditions() -> None:
+    embedder = OnnxEmbedder()
+    limits = replace(Calibration.load(), reader=FIT)
+    for claim, told in (
+        (HOUND, "Can we bring our dog? Only on a lead."),
+        ("The road stays open in snow.", "If it snows,"),
+    ):
+        quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
+        judge = EmbeddedJudge(quick, embedder, ClaimTypeHead.load(), limits, reader=careful)
+        report = Guard(judge, "monitor").check_answer(claim, documents=[LODGE])
+        (read,) = {premise for premise, _ in careful.asked}
+        assert told in read
+        assert "two rooms" not in read
+        (finding,) = report.findings
+        assert finding.label is Label.VERIFIED
+        assert finding.evidence[0].quote in LODGE
+
+
+def test_rows_about_another_are_not_read_again() -> None:
+    table = "| bike | per day |\n|---|---|\n| city bike | 18 euros |\n| cargo bike | 35 euros |"
+    claim = "A cargo bike costs 35 euros a day."
+    quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
+    limits = replace(Calibration.load(), reader=FIT)
+    judge = EmbeddedJudge(quick, OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)
+    Guard(judge, "monitor").check_answer(claim, documents=[table])
+    assert careful.asked
+    assert not any("18" in premise for premise, _ in careful.asked)
+
+
 def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:
     shutil.copy(WEIGHTS / "judge.json", tmp_path)
     fields = json.loads((tmp_path / "judge.json").read_text())

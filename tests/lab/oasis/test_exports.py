@@ -302,7 +302,7 @@ def test_limits_say_what_a_verifier_accepts() -> None:
     assert standing(VerifierGates(named).judge(passage, pair))[0] is State.ACCEPTED
     unsure = VerifierGates(Fixed(0.05, 0.1, 0.85), limits=READER).judge(passage, pair)
     assert worst(unsure, "factual-carries-claim") == {Grade.DOUBTFUL}
-    same = VerifierGates(Fixed(0.8, 0.1, 0.1), limits=READER).judge(passage, pair)
+    same = VerifierGates(Fixed(0.96, 0.1, 0.0), limits=READER).judge(passage, pair)
     assert worst(same, "falsified-differs") == worst(same, "unfactual-drops-original") == {Grade.DOUBTFUL}
 
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import content_words
@@ -71,6 +71,8 @@ PAIRED = 2
 """Nearest passages that also give a pair of sentences."""
 NEIGHBOURS = 1
 """Sentences on either side of the best sentence of all documents."""
+TOGETHER = 3
+"""Sentences that the careful reader reads together."""
 KNOWN_CLAIMS = 2
 """Most known claims per claim."""
 HISTORY_TURNS = 3
@@ -103,6 +105,8 @@ class EvidencePiece:
     """The frame of `text`: it supports only claims with the same frame."""
     cell: str = ""
     """The cell with figures that the claim names by row and column."""
+    places: tuple[int, ...] = ()
+    """Which sentences of its passage stand in `text` as they are; empty for other pieces."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ class EvidenceSource:
         if denials:
             index = max(denials, key=lambda index: _word_score(wanted, self.sentences[index].denied))
             piece = self._make_piece([index], self.sentences[index].denied, refutes=True)
-            yield replace(piece, supports=False, denies=True)
+            yield replace(piece, supports=False, denies=True, places=())
 
     def _piece(self, indices: list[int], *, refutes: bool) -> EvidencePiece:
         return self._make_piece(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
@@ -206,13 +210,24 @@ class EvidenceSource:
         first, last = self.spans[indices[0]], self.spans[indices[-1]]
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
-        return EvidencePiece(quote, _with_title(self.passage.title, text), self.passage, refutes=refutes)
+        told = _with_title(self.passage.title, text)
+        return EvidencePiece(quote, told, self.passage, refutes=refutes, places=tuple(indices))
 
     def _overlap(self, index: int, wanted: frozenset[str]) -> float:
         # Common words count little; a small length penalty lets the shortest match win.
         return sum(1.0 / max(1, self.common[word]) for word in wanted & self.words[index]) - 0.01 * len(
             self.words[index]
         )
+
+
+class StatedSentence(NamedTuple):
+    """A sentence that may speak of a claim."""
+
+    passage: int
+    """Its number in `Pool.documents`."""
+    place: int
+    """Its number in the passage."""
+    text: str
 
 
 @dataclass(frozen=True)
@@ -235,6 +250,22 @@ class Pool:
         place = self.index.best(content_words(claim))
         window = self.documents[place[0]].window(place[1], claim) if place else None
         return [window] if window and all(window.text != piece.text for piece in beside) else []
+
+    def around(self, piece: EvidencePiece, near: Sequence[StatedSentence]) -> EvidencePiece:
+        """The piece with the text of these sentences, the nearest first; titles and headings stand once.
+
+        Its quote stays if it has one of them, else it is the nearest that states something.
+        """
+        told, passage = "", -1
+        for one in sorted(near):
+            title = self.documents[one.passage].passage.title if one.passage != passage else None
+            told, passage = f"{told} {_with_title(title, one.text)}".strip(), one.passage
+        if not any(self.documents[one.passage].passage is piece.origin and one.place in piece.places for one in near):
+            stating = (one for one in near if self.documents[one.passage].sentences[one.place].stated)
+            nearest = next(stating, near[0])
+            quoted = self.documents[nearest.passage]._piece([nearest.place], refutes=piece.refutes)
+            piece = replace(quoted, supports=piece.supports)
+        return replace(piece, text=told)
 
 
 def pool(evidence: EvidenceSet) -> Pool:
@@ -283,6 +314,57 @@ def choose(
         ]
         for claim, sources, facts, turns in zip(claims, documents, known, history, strict=True)
     ]
+
+
+def with_nearest(
+    claims: Sequence[str],
+    decisive: Sequence[Sequence[EvidencePiece]],
+    weighed: Sequence[Sequence[EvidencePiece]],
+    pool: Pool,
+    embedder: Embedder,
+) -> list[list[EvidencePiece]]:
+    """The decisive pieces as the careful reader reads them: the sentences nearest in meaning to the claim, in their order.
+
+    A piece shares words with its claim; what decides a claim in other words often stands in two places. The sentences are as they
+    are said: an answer needs its question, a rule its condition. Denials, cells, known claims and earlier turns stay as they are.
+
+    Args:
+        claims: folded.
+        decisive: the pieces of each claim that are read again.
+        weighed: all of its pieces: the sentences are those of their passages.
+        pool: the turn's evidence.
+        embedder: of claims and sentences.
+    """
+    stated = [
+        list(_stated(claim, among, pool)) if any(map(_is_plain, pieces)) else []
+        for claim, pieces, among in zip(claims, decisive, weighed, strict=True)
+    ]
+    asked = [claim for claim, found in zip(claims, stated, strict=True) if found]
+    texts = list(dict.fromkeys([*asked, *(place.text for found in stated for place in found)]))
+    vectors = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
+    chosen = []
+    for claim, pieces, found in zip(claims, decisive, stated, strict=True):
+        # Rounded: the last digits may depend on the batch, and the order must not.
+        near = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))[:TOGETHER]
+        chosen.append([pool.around(piece, near) if near and _is_plain(piece) else piece for piece in pieces])
+    return chosen
+
+
+def _is_plain(piece: EvidencePiece) -> bool:
+    return bool(piece.places) and not piece.cell
+
+
+def _stated(claim: str, among: Sequence[EvidencePiece], pool: Pool) -> Iterator[StatedSentence]:
+    """The sentences that may speak of the claim, in the passages of these pieces: questions, mentions and conditions too."""
+    for number, source in enumerate(pool.documents):
+        if any(piece.origin is source.passage for piece in among):
+            fitting = source._for_claim(claim, content_words(claim)).sentences
+            for index, (one, at_all) in enumerate(zip(fitting, source.sentences, strict=True)):
+                if at_all.stated and not one.stated:  # a row or an item about another
+                    continue
+                text = one.said if one.regions or one.stated.endswith(one.said) else one.stated
+                if text:
+                    yield StatedSentence(number, index, text)
 
 
 def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:

@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words, word_stems
-from vista_guard.judges.embedded.evidence import TOPIC_COSINE, EvidencePiece, choose, pool
+from vista_guard.judges.embedded.evidence import TOPIC_COSINE, EvidencePiece, Pool, choose, pool, with_nearest
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import (
@@ -286,7 +286,7 @@ class EmbeddedJudge:
         ]
         wide = self._weigh_all(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
-        weighed = self._read_again(claims, texts, weighed)
+        weighed = self._read_again(claims, texts, weighed, known)
         against = [contradictions(*row) for row in zip(claims, weighed, strict=True)]
         return [_check(*row) for row in zip(claims, weighed, against, strict=True)]
 
@@ -310,18 +310,33 @@ class EmbeddedJudge:
         return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
 
     def _read_again(
-        self, claims: Sequence[Claim], texts: Sequence[str], weighed: Sequence[ClaimPieces]
+        self, claims: Sequence[Claim], texts: Sequence[str], weighed: Sequence[ClaimPieces], known: Pool
     ) -> list[ClaimPieces]:
-        """The pieces as weighed, but of each open claim only the decisive ones, as both readers weigh them together."""
+        """The pieces as weighed, but of each open claim only the decisive ones, as both readers weigh them together.
+
+        The careful reader reads them with the sentences nearest to the claim.
+        """
         reader, fit = self._reader, self._calibration.reader
         if reader is None or fit is None:
             return list(weighed)
         again = [few.decisive(self._calibration.contradicted) if fit.is_open(few.best) else [] for few in weighed]
-        pairs = [in_one_form(piece.text, text) for text, rows in zip(texts, again, strict=True) for piece, _ in rows]
-        careful = iter(reader.probabilities(pairs) if pairs else ())
+        chosen = [[piece for piece, _ in rows] for rows in again]
+        read = with_nearest(texts, chosen, [few.pieces for few in weighed], known, self._embedder)
+        pairs = [[in_one_form(piece.text, text) for piece in pieces] for text, pieces in zip(texts, read, strict=True)]
+        asked = list(dict.fromkeys(pair for some in pairs for pair in some))
+        careful = dict(zip(asked, reader.probabilities(asked), strict=True)) if asked else {}
         both = [
-            self._weigh(claim, [(piece, fit.combine(row, next(careful))) for piece, row in rows], fit) if rows else few
-            for claim, few, rows in zip(claims, weighed, again, strict=True)
+            self._weigh(
+                claim,
+                [
+                    (piece, fit.combine(row, careful[pair]))
+                    for piece, pair, (_, row) in zip(pieces, said, rows, strict=True)
+                ],
+                fit,
+            )
+            if rows
+            else few
+            for claim, few, rows, pieces, said in zip(claims, weighed, again, read, pairs, strict=True)
         ]
         return [few.read_again(more) for few, more in zip(weighed, both, strict=True)]
 
