@@ -14,7 +14,7 @@ from tests.raising import raises
 from tests.stores.test_reports_contract import START, report
 from tests.stores.test_schema import file, server
 from vista_guard import Action, Decision, InputError
-from vista_guard.stores.reports import ATTENTION, Highlight, Order, ReportFilter, SqlReports, percentile
+from vista_guard.stores.reports import ATTENTION, Highlight, Order, ReportFilter, SqlReports, percentile, reading
 from vista_guard.types import Timings, TurnTexts, Usage
 
 __all__ = ["file", "postgres", "server"]  # fixtures
@@ -95,6 +95,12 @@ async def test_where_the_evidence_on_claims_stands(store: SqlReports) -> None:
     assert store.reader.sources(verified, newest=5)[0].claims == 5
     assert store.reader.of_tenant("acme").sources(verified)[0].claims == 11
     assert store.reader.sources(ReportFilter(labels=("CONTRADICTED",))) == ()
+
+
+async def test_all_reports_of_many_ids_are_read(store: SqlReports, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_ROWS", 5)
+    names = [f"r{n}" for n in range(12)]
+    assert sorted(store.reader.many([*names, "unknown"])) == sorted(names)
 
 
 async def test_a_tenant_sees_its_own_in_every_method(store: SqlReports) -> None:

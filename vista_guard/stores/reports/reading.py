@@ -120,9 +120,12 @@ class ReportReader:
 
     def many(self, report_ids: Sequence[str]) -> dict[str, KeptTurn]:
         """Returns the existing reports of these ids, by id."""
-        query = self._visible(_select_whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS])))
-        rows = self._rows(query, MOST_ROWS, lambda row: row)
-        return {turn.report.id: turn for turn in map(self._kept_turn, rows)}
+        found = dict[str, KeptTurn]()
+        for start in range(0, len(report_ids), MOST_ROWS):
+            query = self._visible(_select_whole().where(TURNS.c.report_id.in_(report_ids[start : start + MOST_ROWS])))
+            rows = self._rows(query, MOST_ROWS, lambda row: row)
+            found |= {turn.report.id: turn for turn in map(self._kept_turn, rows)}
+        return found
 
     def row(self, report_id: str) -> TurnRow | None:
         """Returns the thin row of a report, or None."""
