@@ -22,7 +22,7 @@ WORST: Final = (
 """Labels, the most serious first."""
 
 BAD: Final = frozenset({*HELD_AGAINST, UNCHECKED})
-"""What explains a decision to withhold."""
+"""Labels for which a turn is withheld, and claims that could not be judged."""
 
 _SOURCES: Final = {
     SourceKind.KNOWLEDGE: "an earlier turn",
