@@ -17,6 +17,7 @@ BENCHES: Mapping[str, Callable[[int], Iterator[Row]]] = {
     "startup": startup.rows,
     "engine": engine.rows,
     "check": checking.rows,
+    "readers": checking.readers,
     "callers": callers.rows,
     "replay": replaying.rows,
     "memory": memory.rows,

@@ -21,8 +21,11 @@ from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.entries import MAX_TOKENS, OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
 
 WARM_UP = 20
+READ_AGAIN = 3.0
+"""Target for the time of a turn with both readers over that with the quick one."""
 P50_MS, P99_MS = 25.0, 60.0
 """Targets for a turn of four claims."""
 LONG_MS = 250.0
@@ -94,6 +97,22 @@ def rows(runs: int) -> Iterator[Row]:
     )
 
 
+def readers(runs: int) -> Iterator[Row]:
+    """Both readers beside the quick one alone, turn by turn: four claims that are read again, and two of four."""
+    for name, settled in (("four of four", 0), ("two of four", 2)):
+        times: list[list[float]] = [[], []]
+        judges = EmbeddedJudge.load(OnnxEmbedder()), EmbeddedJudge.load(OnnxEmbedder(), quick=True)
+        guards = [Guard(judge, knowledge=MemoryKnowledge(OnnxEmbedder())) for judge in judges]
+        for number in range(WARM_UP + runs):
+            for guard, samples in zip(guards, times, strict=True):
+                conversation = turn(number, given=True, settled=settled)
+                samples.append(timed(lambda guard=guard, said=conversation: guard.check(said)))  # type: ignore[misc]
+        both, quick = (samples[WARM_UP:] for samples in times)
+        yield timing_row(f"both readers, {name} claims read again", both)
+        yield timing_row("  the quick reader alone", quick)
+        yield Row("  both / quick", _ratio(both, quick), "ratio", target=READ_AGAIN, runs=runs)
+
+
 def _measure(
     name: str, runs: int, store: str, *, given: bool = False, document: str = FACTS, target: float = P50_MS
 ) -> Iterator[Row]:
@@ -143,8 +162,6 @@ def _recorder(name: str) -> Iterator[Recorder]:
 @contextmanager
 def _knowledge(store: str) -> Iterator[KnowledgeStore]:
     if store == "memory":
-        from vista_guard.stores.memory import MemoryKnowledge
-
         yield MemoryKnowledge(OnnxEmbedder())
         return
     from vista_guard.stores.chroma.client import chroma_client

@@ -34,9 +34,19 @@ CLAIMS = (
 )
 
 
-def turn(number: int, *, given: bool, document: str = FACTS) -> Conversation:
-    """Conversation `number`: a question, and an answer of four claims, which it brings along when `given`."""
-    claims = [claim.format(n=1000 + number) for claim in CLAIMS]
+REPEATED = (
+    "A storm destroyed the first landing stage in 1894.",
+    "The last keeper left in 1987, when the station was automated.",
+)
+"""What the document says."""
+
+
+def turn(number: int, *, given: bool, document: str = FACTS, settled: int = 0) -> Conversation:
+    """Conversation `number`: a question, and an answer of four claims, which it brings along when `given`.
+
+    The last `settled` ones repeat what the document says, and need no second reading.
+    """
+    claims = [claim.format(n=1000 + number) for claim in (*CLAIMS[: len(CLAIMS) - settled], *REPEATED[:settled])]
     answer = Turn(
         role=Role.ASSISTANT,
         text=" ".join(claims),

@@ -2,18 +2,27 @@
 
 The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
 al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
-in part (Wortsman et al. 2022, robust fine-tuning).
+in part (Wortsman et al. 2022, robust fine-tuning). Milestones of adapters (`training/run/*.pt`) are merged into plain weights
+first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
+from vista_lab.training.lora import merged_file
 from vista_lab.training.train import mean_of
+
+
+def weights_of(path: Path) -> Mapping[str, torch.Tensor]:
+    """The plain weights of a checkpoint, or of a milestone of adapters."""
+    saved = torch.load(path, weights_only=True)
+    return merged_file(path) if "mean" in saved else dict(saved["model"])
 
 
 def main() -> None:
@@ -23,11 +32,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     shares = args.shares or [1 / len(args.checkpoints)] * len(args.checkpoints)
-    models = [torch.load(path, weights_only=True)["model"] for path in args.checkpoints]
+    models = [weights_of(path) for path in args.checkpoints]
     args.out.mkdir(parents=True, exist_ok=True)
     torch.save({"model": mean_of(models, shares)}, args.out / "final.pt")
-    last = json.loads(args.checkpoints[-1].with_suffix(".json").read_text())
-    facts = {"seed": last["seed"], "averaged": [str(path) for path in args.checkpoints], "shares": shares}
+    known = args.checkpoints[-1].with_suffix(".json")
+    seed = json.loads(known.read_text())["seed"] if known.exists() else 0
+    facts = {"seed": seed, "averaged": [str(path) for path in args.checkpoints], "shares": shares}
     (args.out / "final.json").write_text(json.dumps(facts, indent=2) + "\n")
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,21 +21,25 @@ from sklearn.neural_network import MLPClassifier
 
 from training import augment, claim_texts, plain_texts
 from training.data import TRAIN_FILES, data_argument
-from training.sources import answers, written
+from training.sources import answers, mtragun, written
 from training.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
 from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.models import word_features
 from vista_guard.types import Role, Turn
+from vista_lab.datasets.sets.mtrag import ANSWERABLE
+from vista_lab.oasis.rewriters.polarity import negate
 from vista_lab.training.export import update_judge
 
 FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from three times."""
-WRITTEN, REVIEWS, REMARKS = 5000, 700, 6
-"""Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
+WRITTEN, DENIALS, REVIEWS, REMARKS = 4000, 2000, 700, 6
+"""Claims in other words that a text decides, more of them that deny something, review sentences with a word of value, and how
+often each remark is learnt from."""
+_DENIES = re.compile(r"\b(?:not|cannot|no|never|nobody|nothing|unable)\b|n['’]t\b", re.IGNORECASE)
 _VRM = {
     "edification": FACTUAL, "disclosure": OPINION, "advisement": OPINION, "ack.": OPINION, "acknowledgment": OPINION,
     "question": OPINION,
@@ -57,18 +62,29 @@ def faithdial_texts(data: Path) -> list[tuple[str, int]]:
 
 
 def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
-    """Claims that a document decides are facts whoever is spoken to, "You may bring your dog" among them.
+    """Claims that a document decides are facts whoever is spoken to, "You may bring your dog" among them, and so are denials of
+    what answers state: "The user cannot configure the policy."
 
-    That a document does not give something abstains, as it reads once it is decomposed ("I" is "the assistant").
+    That a document does not give something abstains. Denials and abstentions as they read once they are decomposed ("I" is "the
+    assistant").
     """
     pairs = list(written.written(data, "train"))
     silent = {pair.hypothesis for pair in pairs if pair.kind == "written_a"}
     claims = sorted({pair.hypothesis for pair in pairs} - silent)
-    spelt = sorted({form for text in silent for form in (text, _in_full(text))})
-    said = [claim.text for text in spelt for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())]
-    return [(claim, FACTUAL) for claim in rng.sample(claims, min(WRITTEN, len(claims)))] + [
-        (text, ABSTENTION) for text in said
+    facts = rng.sample(claims, min(WRITTEN, len(claims)))
+    denials = [claim for claim in claims if _DENIES.search(claim) and not claim.startswith("Q:")]
+    answers_told = (turn for turn in mtragun.turns(data) if turn.kind == ANSWERABLE)
+    denied = filter(None, (negate(sentence) for turn in answers_told for sentence in mtragun.statements(turn)))
+    facts += decomposed([*rng.sample(denials, min(DENIALS, len(denials))), *denied])
+    return [(text, FACTUAL) for text in facts] + [
+        (text, ABSTENTION) for text in decomposed(form for text in silent for form in (text, _in_full(text)))
     ]
+
+
+def decomposed(texts: Iterable[str]) -> list[str]:
+    """The claims of an assistant's turns of these texts, each once."""
+    turns = (Turn(role=Role.ASSISTANT, text=text) for text in sorted(set(texts)))
+    return [claim.text for turn in turns for claim in decompose(turn, ())]
 
 
 def _in_full(text: str) -> str:
@@ -118,23 +134,38 @@ def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: 
     return {"type_W1": w1, "type_b1": b1, "type_W2": w2, "type_b2": b2}
 
 
+def mean(heads: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """One head whose logits are the mean of these: their hidden units side by side. It errs less than each of them."""
+    return {
+        "type_W1": np.hstack([head["type_W1"] for head in heads]),
+        "type_b1": np.concatenate([head["type_b1"] for head in heads]),
+        "type_W2": np.vstack([head["type_W2"] for head in heads]) / len(heads),
+        "type_b2": np.mean([head["type_b2"] for head in heads], axis=0),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--out", type=Path, default=Path("weights/vista_guard_weights"))
-    parser.add_argument("--generated", type=int, default=12000)
+    parser.add_argument(
+        "--generated", type=int, nargs="+", default=[12000, 13000, 15000], help="a head for each; their mean"
+    )
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
-    texts = training_texts(args.data, args.seed, args.generated)
-    print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
     words = claim_texts.function_words()
-    said = [text for text, _ in texts]
     # A word counts a fifth of what it would: the embedding's 384 numbers are about a twentieth each.
     embedder = Encoder.load("embedder", max_length=64, folder=args.out.resolve())
-    inputs = np.hstack([embedder.run(said), WORD_SCALE * word_features(said, words)])
-    arrays = fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed)
+    heads = []
+    for generated in args.generated:
+        texts = training_texts(args.data, args.seed, generated)
+        print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
+        said = [text for text, _ in texts]
+        inputs = np.hstack([embedder.run(said), WORD_SCALE * word_features(said, words)])
+        heads.append(fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed))
+    arrays = mean(heads)
     arrays["type_W1"][-len(words) :] *= WORD_SCALE  # the runtime's words are 1 or 0
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
     np.savez(args.out / "heads.npz", type_words=np.array(words), **floats)

@@ -10,7 +10,7 @@ READER_TRAIN = VISTA_BASE=$(READER_BASE) $(PYTHON) -m vista_lab.training.train -
 ADAPTER ?=
 PLANNED ?= 150000
 STAGE ?= all
-.PHONY: reader-base reader-short reader-all reader-milestone reader-curve
+.PHONY: reader-base reader-short reader-all reader-near reader-milestone reader-curve
 
 reader-base: $(READER_BASE)/config.json
 
@@ -36,6 +36,13 @@ reader-short: $(READER_BASE)/config.json $(READER)/data/short.jsonl
 
 reader-all: $(READER_BASE)/config.json $(READER)/data/labelled.jsonl $(READER)/data/replay.jsonl $(READER)/data/dialogue.jsonl
 	$(READER_TRAIN) --pairs $(filter %.jsonl,$^) --out $(READER)/all --planned $(PLANNED) $(if $(ADAPTER),--adapter $(ADAPTER))
+
+# Long texts as the judge gives them to the reader. It runs in the package's environment: it chooses evidence with the shipped embedder.
+$(READER)/data/near.jsonl: $(READER)/data/labelled.jsonl $(READER)/data/dialogue.jsonl
+	.venv/bin/python -m training.nearest --pairs $^ --out $@
+
+reader-near: $(READER_BASE)/config.json $(READER)/data/near.jsonl $(READER)/data/short.jsonl
+	$(READER_TRAIN) --pairs $(filter %.jsonl,$^) --out $(READER)/near --planned $(PLANNED) $(if $(ADAPTER),--adapter $(ADAPTER))
 
 # What another machine goes on from: 7 MB. The last two are kept in training/run.
 reader-milestone:

@@ -210,7 +210,7 @@ def test_a_guard_takes_thresholds_from_the_table_and_says_so(risk: Path) -> None
             Action.FLAG, f"t0.c1 contradicted (0.85, withheld from 0.9001 on): {UNSURE}",
         )  # fmt: skip
         policy = guard.parts.policy
-    rules = {**PRESETS["balanced"].rules, CON: Rule(action=Action.BLOCK, min_confidence=0.9001, flags_alone=False)}
+    rules = {**PRESETS["balanced"].rules, CON: Rule(action=Action.BLOCK, min_confidence=0.9001, flags_alone=0.5)}
     # The table knows nothing of turns' risks: none decides.
     chosen = {
         "max_false_alarm_rate": 0.02,

@@ -107,13 +107,13 @@ def fitted(name: str, overrides: dict[str, object] | None = None) -> LabelPolicy
         (finding(LACK, 0.9), 0.3, Action.ALLOW, Action.ALLOW, Action.REPAIR),
         (finding(LACK, 0.9), 0.5, Action.FLAG, Action.FLAG, Action.REPAIR),
         (finding(LACK, 0.9), 0.9, Action.FLAG, Action.BLOCK, Action.REPAIR),
-        (finding(CON, 0.95), 0.1, Action.ALLOW, Action.BLOCK, Action.BLOCK),
-        (finding(CON, 0.7), 0.1, Action.ALLOW, Action.ALLOW, Action.BLOCK),
+        (finding(CON, 0.95), 0.1, Action.FLAG, Action.BLOCK, Action.BLOCK),
+        (finding(CON, 0.7), 0.1, Action.FLAG, Action.FLAG, Action.BLOCK),
         (finding(VER, 0.9), 0.99, Action.ALLOW, Action.ALLOW, Action.ALLOW),
         (unchecked(), 0.0, Action.FLAG, Action.FLAG, Action.BLOCK),
     ],
 )
-def test_presets_go_by_the_risk_and_a_confident_contradiction_blocks_alone(
+def test_presets_go_by_the_risk_and_a_contradiction_flags_or_blocks_alone(
     outcome: Outcome, risk: float, monitor: Action, balanced: Action, strict: Action
 ) -> None:
     actions = [weigh(fitted(name), [outcome], risk).action for name in ("monitor", "balanced", "strict")]

@@ -50,7 +50,8 @@ class Encoder:
 
         model = weights_file(f"{name}.onnx", folder)
         own = f"{name}_tokenizer.json"
-        if has_weights(own, folder):
+        # The reader has words of its own: with another tokenizer it would read something else, without an error.
+        if name == "reader" or has_weights(own, folder):
             tokenizer = _read_tokenizer(folder, own)
         else:
             tokenizer = _shared_tokenizer() if folder == WEIGHTS else _read_tokenizer(folder)

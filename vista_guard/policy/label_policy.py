@@ -2,8 +2,8 @@
 
 | preset   | contradicted         | lacking evidence        | not judged | no evidence at all | by the turn's risk | links  |
 |----------|----------------------|-------------------------|------------|--------------------|--------------------|--------|
-| monitor  | in the risk          | in the risk             | flag       | flag               | flag               | flag   |
-| balanced | block when confident | in the risk             | flag       | flag               | flag, else block   | flag   |
+| monitor  | flag                 | in the risk             | flag       | flag               | flag               | flag   |
+| balanced | flag; block from 0.8 | in the risk             | flag       | flag               | flag, else block   | flag   |
 | strict   | block                | regenerate, else redact | block      | block              | –                  | remove |
 
 A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
@@ -314,6 +314,9 @@ def _short(text: str, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+CONTRADICTED_ALONE = 0.5
+"""Confidence from which a contradicted claim flags a turn by itself, however fine the rest is: the embedded judge says so where
+three of four are right."""
 SURELY_LACKING = 0.97
 """Confidence from which a claim without evidence flags a turn by itself: a figure found nowhere reaches it, and 1.9 % of
 faithful answers (MTRAG-UN, development) say something that does."""
@@ -322,7 +325,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
     "monitor": LabelPolicy(
         name="monitor",
         rules={
-            Label.CONTRADICTED: Rule(action=Action.FLAG, flags_alone=False),
+            Label.CONTRADICTED: Rule(action=Action.FLAG, flags_alone=CONTRADICTED_ALONE),
             Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=SURELY_LACKING),
         },
         on_unchecked=Action.FLAG,
@@ -333,7 +336,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
     "balanced": LabelPolicy(
         name="balanced",
         rules={
-            Label.CONTRADICTED: Rule(action=Action.BLOCK, min_confidence=0.8, flags_alone=False),
+            Label.CONTRADICTED: Rule(action=Action.BLOCK, min_confidence=0.8, flags_alone=CONTRADICTED_ALONE),
             Label.LACKING_EVIDENCE: Rule(action=Action.FLAG, flags_alone=SURELY_LACKING),
         },
         on_unchecked=Action.FLAG,

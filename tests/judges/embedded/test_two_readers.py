@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from tests.raising import raises
 from vista_guard import ConfigError, Guard
-from vista_guard.inference.weights import WEIGHTS
+from vista_guard.inference.weights import READER, WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.evidence import EvidencePiece
-from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ReaderFit
+from vista_guard.judges.embedded.evidence import TOGETHER, EvidencePiece
+from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit
 from vista_guard.judges.embedded.support import ClaimPieces
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Label, Passage, SourceKind
+from vista_guard.types import Document, Label, Passage, SourceKind
 
 FIT = ReaderFit(
     open_from=0.1,
@@ -122,6 +122,36 @@ def test_the_careful_reader_reads_the_nearest_sentences_with_questions_and_condi
         assert finding.evidence[0].quote in LODGE
 
 
+LONG = " ".join(
+    (
+        "The Fell line opened in 1874 and climbs to the lake.",
+        *(
+            f"Its {place} station has a waiting room, a kiosk and a clock that is older than the line."
+            for place in ["lower", "middle", "upper"]
+        ),
+        "Series production of the cars began at Holm works on 20 October 1899.",
+        *(
+            f"The line carried guests of the {name} hotel to the lake and back all summer long."
+            for name in ["Alpine", "Grand", "Lake", "Park", "Royal"]
+        ),
+    )
+)
+
+
+def test_the_careful_reader_reads_a_sentence_once_and_the_piece_too() -> None:
+    claim = "The line has carried guests to the lake since 20 October 1899."
+    quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
+    limits = replace(Calibration.load(), reader=FIT)
+    judge = EmbeddedJudge(quick, OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)
+    halves = [Document(id=name, title="Fell line", text=text) for name, text in (("a", LONG[:700]), ("b", LONG[400:]))]
+    Guard(judge, "monitor").check_answer(claim, documents=halves)
+    ((premise, _),) = careful.asked
+    assert "20 October 1899" in premise
+    told = premise.removeprefix("Fell line. ").split(". ")
+    assert len(set(told)) == len(told) == 1 + TOGETHER
+    assert premise.count("Fell line.") == 1
+
+
 def test_rows_about_another_are_not_read_again() -> None:
     table = "| bike | per day |\n|---|---|\n| city bike | 18 euros |\n| cargo bike | 35 euros |"
     claim = "A cargo bike costs 35 euros a day."
@@ -139,3 +169,11 @@ def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:
     (tmp_path / "judge.json").write_text(json.dumps({**fields, "reader": {"open_from": 0.1}}))
     with raises(ConfigError, "judge.json"):
         Calibration.load(tmp_path)
+
+
+def test_a_reader_without_its_tokenizer_reads_nothing(tmp_path: Path) -> None:
+    for name in ("reader.onnx", "reader.embeddings"):
+        (tmp_path / name).symlink_to(READER / name)
+    (tmp_path / "tokenizer.json").symlink_to(WEIGHTS / "tokenizer.json")
+    with raises(ConfigError, "reader_tokenizer.json"):
+        CarefulReader(192, tmp_path).probabilities([("Dogs stay outside.", "Dogs may come in.")])

@@ -16,7 +16,7 @@ from vista_guard.policy.risk import Level
 from vista_guard.policy.turn_risk import Signals
 from vista_guard.types import Finding
 from vista_lab.metrics.calibration import calibrate
-from vista_lab.metrics.turn_risk import RatedTurn, fit, why_not
+from vista_lab.metrics.turn_risk import FLAG_RATE, RatedTurn, fit, why_not
 
 
 def outcomes(rng: random.Random, *, fine: bool) -> tuple[Finding, ...]:
@@ -42,7 +42,7 @@ def test_a_fit_tells_fine_turns_from_others_and_holds_its_rates() -> None:
     assert risk.block is not None
     (group,) = made.groups
     assert group.n == 400
-    assert group.share(risk.flag) == pytest.approx(0.1, abs=0.011)
+    assert group.share(risk.flag) == pytest.approx(FLAG_RATE, abs=0.011)
     assert made.caught(risk.flag) > 0.5
     assert risk.flag < risk.block
     mean = sum(made.unseen) / len(made.unseen)

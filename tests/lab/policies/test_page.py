@@ -56,7 +56,7 @@ def test_what_the_address_names_wrongly_is_as_in_the_preset() -> None:
 def test_a_choice_is_a_policy_of_the_settings() -> None:
     recipe = OWN.recipe(Recipe("strict"))
     assert recipe is not None
-    rule = {"action": "BLOCK", "min_confidence": 0.65, "otherwise": "FLAG", "flags_alone": False}
+    rule = {"action": "BLOCK", "min_confidence": 0.65, "otherwise": "FLAG", "flags_alone": 0.5}
     overrides = {"rules": {"CONTRADICTED": rule}, "flag_at_risk": 0.35, "on_unchecked": "BLOCK"}
     assert recipe == Recipe("balanced", overrides)
     assert recipe.policy() == build_policy("balanced", overrides)

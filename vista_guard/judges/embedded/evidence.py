@@ -71,8 +71,8 @@ PAIRED = 2
 """Nearest passages that also give a pair of sentences."""
 NEIGHBOURS = 1
 """Sentences on either side of the best sentence of all documents."""
-TOGETHER = 3
-"""Sentences that the careful reader reads together."""
+TOGETHER, TOGETHER_WORDS = 3, 60
+"""Most sentences, and their most words, that the careful reader reads beside a piece; the nearest has as many as it has."""
 KNOWN_CLAIMS = 2
 """Most known claims per claim."""
 HISTORY_TURNS = 3
@@ -251,16 +251,21 @@ class Pool:
         window = self.documents[place[0]].window(place[1], claim) if place else None
         return [window] if window and all(window.text != piece.text for piece in beside) else []
 
-    def around(self, piece: EvidencePiece, near: Sequence[StatedSentence]) -> EvidencePiece:
-        """The piece with the text of these sentences, the nearest first; titles and headings stand once.
+    def around(
+        self, piece: EvidencePiece, near: Sequence[StatedSentence], alike: Sequence[StatedSentence]
+    ) -> EvidencePiece:
+        """The piece with the text of its own sentences that are `alike`, and of those `near`; titles and headings stand once.
 
-        Its quote stays if it has one of them, else it is the nearest that states something.
+        Its quote is the nearest sentence that states something, unless one of its own is near.
         """
-        told, passage = "", -1
-        for one in sorted(near):
-            title = self.documents[one.passage].passage.title if one.passage != passage else None
-            told, passage = f"{told} {_with_title(title, one.text)}".strip(), one.passage
-        if not any(self.documents[one.passage].passage is piece.origin and one.place in piece.places for one in near):
+        own = [
+            one for one in alike if self.documents[one.passage].passage is piece.origin and one.place in piece.places
+        ]
+        told, last = "", None
+        for one in sorted({one.text: one for one in (*near, *own)}.values()):
+            title = self.documents[one.passage].passage.title
+            told, last = f"{told} {_with_title(title if title != last else None, one.text)}".strip(), title
+        if not {one.text for one in own} & {one.text for one in near}:
             stating = (one for one in near if self.documents[one.passage].sentences[one.place].stated)
             nearest = next(stating, near[0])
             quoted = self.documents[nearest.passage]._piece([nearest.place], refutes=piece.refutes)
@@ -323,7 +328,7 @@ def with_nearest(
     pool: Pool,
     embedder: Embedder,
 ) -> list[list[EvidencePiece]]:
-    """The decisive pieces as the careful reader reads them: the sentences nearest in meaning to the claim, in their order.
+    """The decisive pieces as the careful reader reads them: with the sentences nearest in meaning to the claim, in their order.
 
     A piece shares words with its claim; what decides a claim in other words often stands in two places. The sentences are as they
     are said: an answer needs its question, a rule its condition. Denials, cells, known claims and earlier turns stay as they are.
@@ -345,9 +350,24 @@ def with_nearest(
     chosen = []
     for claim, pieces, found in zip(claims, decisive, stated, strict=True):
         # Rounded: the last digits may depend on the batch, and the order must not.
-        near = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))[:TOGETHER]
-        chosen.append([pool.around(piece, near) if near and _is_plain(piece) else piece for piece in pieces])
+        ranked = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))
+        near, words = list(_together(ranked)), content_words(claim)
+        alike = [place for place in found if content_words(place.text) & words]
+        chosen.append([pool.around(piece, near, alike) if near and _is_plain(piece) else piece for piece in pieces])
     return chosen
+
+
+def _together(ranked: Sequence[StatedSentence]) -> Iterator[StatedSentence]:
+    """The first sentences that are read together. Neighbouring passages overlap: what stands in both is read once."""
+    first = dict[str, StatedSentence]()
+    for one in ranked:
+        first.setdefault(one.text, one)
+    words = 0
+    for one in list(first.values())[:TOGETHER]:
+        words += len(one.text.split())
+        if words > TOGETHER_WORDS and one is not ranked[0]:
+            return
+        yield one
 
 
 def _is_plain(piece: EvidencePiece) -> bool:

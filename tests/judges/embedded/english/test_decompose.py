@@ -435,6 +435,8 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         ("Where do we board?", "Port Hallow has two piers."),
         ("What does a ticket cost?", "A ticket for adults costs four crowns."),
         ("Who were the allies?", "Some of the smaller powers included Hungary."),
+        ("Who were the allies?", "Some of the major Axis nations included Hungary."),
+        ("Who runs the ferry?", "The Larsen bus waits at the pier."),
         ("Where is he buried?", "Andrew Carnegie passed away on August 11, 1919, at the age of 83."),
         ("How much money do I need?", "These two rules will help."),
         ("How much is a visit?", "Children under 16 pay 4 pounds."),

@@ -518,6 +518,8 @@ _NAMED_VALUE = re.compile(
     r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}(?: \d+[A-Za-z]?\b)?"
     r"|\b[a-z]{3,} (?:\d+[A-Za-z]?|[A-Z]\d+)\b"
 )
+_WORD_BEHIND = re.compile(r" ([a-z]{3,})\b")
+"""The noun that a name in front of it only describes: "the Axis nations"."""
 _UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
 _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
 """A number word that is no answer: "these two rules", "a day lasts ..."."""
@@ -568,7 +570,9 @@ def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple
             first, opener = name[0].split(" ")[0], OPENER.match(sentence)
             opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
             start = name.start() + (len(first) + 1 if opens else 0)
-            yield from [(start, name.end())] if start < name.end() else []
+            behind = _WORD_BEHIND.match(sentence, name.end())
+            modifies = behind is not None and not can_be_verb(behind[1]) and behind[1] not in FUNCTION_WORDS
+            yield from [(start, name.end())] if start < name.end() and not modifies else []
 
 
 def _is_no_money(amount: Amount, sentence: str) -> bool:
