@@ -7,7 +7,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
-from vista_guard.types import Role
+from vista_guard.types import Conversation, Role
 from vista_lab.logs.payloads import CONTENTS, Message, may_be_read, part_text, plain
 from vista_lab.logs.source import UNANSWERED, LoggedConversation, Omission
 
@@ -38,7 +38,7 @@ def logged(
     """
     told = list(omissions)
     read = [message for index, given in enumerate(messages) for message in _read(index, given, told)]
-    conversation = to_conversation(read, conversation_id=name, documents=documents)
+    conversation = _without_blank_documents(to_conversation(read, conversation_id=name, documents=documents))
     if not conversation.turns:
         raise InputError("has no message with text" if messages else "has no messages")
     if all(turn.role is not Role.ASSISTANT for turn in conversation.turns):
@@ -47,6 +47,15 @@ def logged(
             raise InputError(f"{silent.where} has no text, and there is no other answer")
         told.append(Omission(UNANSWERED))
     return LoggedConversation(conversation, {}, line, omissions=tuple(told))
+
+
+def _without_blank_documents(conversation: Conversation) -> Conversation:
+    """A document without text is no evidence, and its turn must not count as one that had some."""
+    turns = tuple(
+        turn.model_copy(update={"documents": tuple(one for one in turn.documents if one.text.strip())})
+        for turn in conversation.turns
+    )
+    return conversation.model_copy(update={"turns": turns})
 
 
 def _read(index: int, given: object, told: list[Omission]) -> list[Any]:

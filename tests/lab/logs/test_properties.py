@@ -88,6 +88,19 @@ def test_turns_with_text_or_a_broken_entry(name: str, tmp_path_factory: pytest.T
     settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))(check)()
 
 
+def test_a_blank_document_is_no_evidence(tmp_path: Path) -> None:
+    content = {
+        "messages": [],
+        "response": "It is 310 m long.",
+        "documents": ["", "The pier is 310 m long.", {"text": " "}],
+    }
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps([content]), encoding="utf-8")
+    (entry,) = read_log(log, named("openai"))
+    assert isinstance(entry, LoggedConversation)
+    assert [one.text for turn in entry.conversation.turns for one in turn.documents] == ["The pier is 310 m long."]
+
+
 def _holds(log: Path, name: str, content: object) -> None:
     log.write_text(json.dumps([content]), encoding="utf-8")
     entries = list(read_log(log, named(name)))
