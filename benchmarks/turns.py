@@ -38,7 +38,7 @@ REPEATED = (
     "A storm destroyed the first landing stage in 1894.",
     "The last keeper left in 1987, when the station was automated.",
 )
-"""What the document says."""
+"""Sentences of the document, nearly word for word."""
 
 
 def turn(number: int, *, given: bool, document: str = FACTS, settled: int = 0) -> Conversation:

@@ -30,7 +30,7 @@ OF_WRITTEN, OF_OTHERS = 0.55, 0.08
 
 
 def read_of(text: str, claims: Sequence[str], embedder: Embedder) -> dict[str, str]:
-    """What the careful reader is given of a text for each claim; claims about a cell or without a piece are left out.
+    """The part of a text that the careful reader is given, by claim; claims about a cell or without a piece are left out.
 
     Args:
         text: a document.
@@ -39,7 +39,7 @@ def read_of(text: str, claims: Sequence[str], embedder: Embedder) -> dict[str, s
     """
     evidence = pool(EvidenceSet(documents=passages(Document(id="text", text=text))))
     chosen = choose(claims, evidence, embedder)
-    first = [next(([piece] for piece in pieces if piece.places and not piece.cell), []) for pieces in chosen]
+    first = [next(([piece] for piece in pieces if piece.is_plain), []) for pieces in chosen]
     read = with_nearest(claims, first, chosen, evidence, embedder)
     return {claim: pieces[0].text for claim, pieces in zip(claims, read, strict=True) if pieces}
 

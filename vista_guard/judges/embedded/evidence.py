@@ -108,6 +108,11 @@ class EvidencePiece:
     places: tuple[int, ...] = ()
     """Which sentences of its passage stand in `text` as they are; empty for other pieces."""
 
+    @property
+    def is_plain(self) -> bool:
+        """True for sentences of a passage as they are, which the nearest sentences may join."""
+        return bool(self.places) and not self.cell
+
 
 @dataclass(frozen=True)
 class EvidenceSource:
@@ -341,7 +346,7 @@ def with_nearest(
         embedder: of claims and sentences.
     """
     stated = [
-        list(_stated(claim, among, pool)) if any(map(_is_plain, pieces)) else []
+        list(_stated(claim, among, pool)) if any(piece.is_plain for piece in pieces) else []
         for claim, pieces, among in zip(claims, decisive, weighed, strict=True)
     ]
     asked = [claim for claim, found in zip(claims, stated, strict=True) if found]
@@ -353,7 +358,7 @@ def with_nearest(
         ranked = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))
         near, words = list(_together(ranked)), content_words(claim)
         alike = [place for place in found if content_words(place.text) & words]
-        chosen.append([pool.around(piece, near, alike) if near and _is_plain(piece) else piece for piece in pieces])
+        chosen.append([pool.around(piece, near, alike) if near and piece.is_plain else piece for piece in pieces])
     return chosen
 
 
@@ -368,10 +373,6 @@ def _together(ranked: Sequence[StatedSentence]) -> Iterator[StatedSentence]:
         if words > TOGETHER_WORDS and one is not ranked[0]:
             return
         yield one
-
-
-def _is_plain(piece: EvidencePiece) -> bool:
-    return bool(piece.places) and not piece.cell
 
 
 def _stated(claim: str, among: Sequence[EvidencePiece], pool: Pool) -> Iterator[StatedSentence]:
