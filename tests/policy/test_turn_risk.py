@@ -67,9 +67,19 @@ def test_a_claim_that_is_fine_never_raises_it(risk: TurnRisk, outcomes: list[Out
 
 def test_signals_by_hand() -> None:
     outcomes: list[Outcome] = [finding(LACK, 0.5), finding(CON, 0.9), finding(VER), unchecked()]
-    by_hand = Signals(mean=0.729 / 3, share=2 / 4, worst=0.729, total=math.log1p(0.854), refuted=0.9, no_evidence=0.0)
+    by_hand = Signals(
+        mean=0.729 / 3, share=2 / 4, unconfirmed=0, worst=0.729, total=math.log1p(0.854), refuted=0.9, no_evidence=0
+    )
     assert signals(outcomes, evidence_missing=False) == pytest.approx(by_hand)
     assert signals([unchecked()], evidence_missing=True) is None
+
+
+def test_a_remark_does_not_hide_that_nothing_was_verified() -> None:
+    remark, lie = finding(Label.OUT_OF_SCOPE, 0.9), finding(LACK, 0.8)
+    found = [
+        signals(outcomes, evidence_missing=False) for outcomes in ([lie], [remark, lie], [remark], [lie, finding(VER)])
+    ]
+    assert [values and values.unconfirmed for values in found] == [1.0, 1.0, 0.0, 0.0]
 
 
 def test_sources_that_disagree_speak_against_a_claim_that_lacks_evidence() -> None:

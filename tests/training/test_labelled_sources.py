@@ -29,6 +29,7 @@ from training.sources.reasoning import scope
 from training.sources.sentence_pairs import cad, paws
 from training.sources.summaries import realsumm
 from training.sources.tables import described, infotabs, written_out
+from training.sources.unsaid import left_open
 from vista_guard.errors import InputError
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 
@@ -354,3 +355,18 @@ def test_a_long_text_is_seen_close_up() -> None:
     assert "The hall opens at nine on weekdays. The library opens at ten." in piece
     assert "Dogs" not in piece
     assert close_up.piece_of(text, ["Pets must wait outside.", "Pets may come in."]) is None
+
+
+def test_what_a_text_leaves_open_is_not_said_and_what_it_tells_is() -> None:
+    text = "The Mole Hotel is closed in May. I stay there every April."
+    said, open_ = (
+        KindPair(text, claim, (label,), "written", "written_x", "one")
+        for claim, label in (
+            ("The Mole Hotel is closed in May.", SUPPORTED_CLASS),
+            ("They are building a sauna.", NOT_ENOUGH_CLASS),
+        )
+    )
+    told, silent = left_open(said, open_)
+    assert (told.allowed, silent.allowed) == ((CONTRADICTED_CLASS,), (SUPPORTED_CLASS,))
+    assert "whether they are building a sauna" in silent.hypothesis.lower() and told.twin == silent.twin
+    assert list(left_open(said, said)) == [], "nothing is left open"

@@ -19,13 +19,14 @@ from training.sources import (
     spoken,
     summaries,
     tables,
+    unsaid,
     written,
 )
 from training.sources.parts import Part
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
 _MODULES = (
-    answers, close_up, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, written,
+    answers, close_up, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, unsaid, written,
 )  # fmt: skip
 FILES = tuple(name for module in _MODULES for name in module.FILES)
 """Training files; development files are known to the readers alone."""

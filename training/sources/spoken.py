@@ -99,9 +99,10 @@ def _confirmed(pair: KindPair, twin: str, rng: Random) -> Iterator[KindPair]:
 
 
 def lowered(text: str, premise: str) -> str:
-    """The text as it stands inside a sentence: its first word in lower case where the premise has it so, which names are not."""
-    first = text.split(" ", 1)[0].lower()
-    return text[:1].lower() + text[1:] if re.search(rf"\b{re.escape(first)}\b", premise) else text
+    """The text as it stands inside a sentence: its first word in lower case, unless the premise has it with a capital only."""
+    first = text.split(" ", 1)[0]
+    capital, small = (re.search(rf"\b{re.escape(form)}\b", premise) for form in (first, first.lower()))
+    return text if capital and not small or first.split("'")[0] == "I" else text[:1].lower() + text[1:]
 
 
 def _values(pairs: Sequence[KindPair], twin: str) -> Iterator[KindPair]:

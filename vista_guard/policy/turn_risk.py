@@ -71,6 +71,8 @@ class Signals(NamedTuple):
     """Mean strength of what is held against the turn, over its claims; weaker alarms that would lower it do not count."""
     share: float
     """Share of the claims that something is held against."""
+    unconfirmed: float
+    """1 when something is held against the turn and nothing that it states is verified: a short answer that is wrong."""
     worst: float
     """Largest strength."""
     total: float
@@ -92,6 +94,7 @@ class TurnRisk(BaseModel):
     intercept: float = Field(allow_inf_nan=False)
     mean: Weight = 0.0
     share: Weight = 0.0
+    unconfirmed: Weight = 0.0
     worst: Weight = 0.0
     total: Weight = 0.0
     refuted: Weight = 0.0
@@ -138,6 +141,7 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     return Signals(
         mean=max(means, default=0.0),
         share=len(alarms) / (len(findings) + _PRIOR),
+        unconfirmed=float(bool(alarms) and all(finding.label is not Label.VERIFIED for finding in findings)),
         worst=max(strengths, default=0.0),
         total=math.log1p(math.fsum(strengths)),
         refuted=max(refuted, default=0.0),

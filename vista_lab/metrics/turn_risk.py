@@ -17,7 +17,7 @@ from vista_guard.types import Outcome
 FOLDS = 10
 LEAST = 30
 """Fewest turns of either kind, fine or not, that a fit is made from."""
-FLAG_RATE, BLOCK_RATE = 0.07, 0.01
+FLAG_RATE, BLOCK_RATE = 0.06, 0.01
 """Shares of fine turns that "auto" may flag and block by risk."""
 _PENALTY = 1e-3
 """Penalty on the squared weights: redundant signals share the weight."""

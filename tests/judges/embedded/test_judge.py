@@ -168,7 +168,8 @@ async def test_a_disputed_claim_has_support_and_is_not_supported() -> None:
     assert (check.confidence, check.support) == pytest.approx((0.98, 0.98))
     (finding,) = await contract.categorize(judge, [check], EvidenceSet(documents=passages))
     assert isinstance(finding, Finding)
-    assert finding.support == check.support
+    assert (finding.label, finding.support) == (Label.LACKING_EVIDENCE, check.support)
+    assert finding.reason.startswith("The sources disagree")
 
 
 async def test_a_denial_is_supported_as_far_as_what_it_denies_is_refuted(judge: EmbeddedJudge) -> None:

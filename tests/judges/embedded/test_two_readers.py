@@ -19,7 +19,7 @@ from vista_guard.judges.embedded.evidence import TOGETHER, EvidencePiece
 from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit
 from vista_guard.judges.embedded.support import ClaimPieces
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Document, Label, Passage, SourceKind
+from vista_guard.types import Document, Finding, Label, Passage, SourceKind
 
 FIT = ReaderFit(
     open_from=0.1,
@@ -120,6 +120,26 @@ def test_the_careful_reader_reads_the_nearest_sentences_with_questions_and_condi
         (finding,) = report.findings
         assert finding.label is Label.VERIFIED
         assert finding.evidence[0].quote in LODGE
+
+
+SILENT = "The page doesn't say whether the tower room is heated."
+
+
+def said_of(claim: str, careful: Rows | None) -> Finding:
+    """What is found of a claim that the quick reader takes for nothing."""
+    quick = Rows({claim: (0.01, 0.19, 0.8)})
+    limits = replace(Calibration.load(), reader=FIT)
+    judge = EmbeddedJudge(quick, OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)
+    (finding,) = Guard(judge, "monitor").check_answer(claim, documents=[LODGE]).findings
+    return finding
+
+
+def test_what_a_document_tells_is_not_left_open() -> None:
+    found = said_of(SILENT, Rows({SILENT: (0.03, 0.95, 0.02)}))
+    assert (found.label, found.evidence[0].quote) == (Label.CONTRADICTED, "The tower room is not heated.")
+    assert "does say" in found.reason
+    assert said_of(SILENT, Rows({SILENT: (0.1, 0.85, 0.05)})).label is Label.ABSTENTION, "not sure enough"
+    assert said_of(SILENT, None).label is Label.ABSTENTION, "the quick reader does not know"
 
 
 LONG = " ".join(

@@ -10,7 +10,7 @@ from pathlib import Path
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.weights import WEIGHTS
-from vista_guard.judges.contract import growing
+from vista_guard.judges.contract import CONTRADICTED, growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
@@ -75,6 +75,8 @@ SUBJECTIVE_SUPPORT = 0.7
 """Minimum support for a claim about its speaker's own mind or life; documents never support or refute one."""
 SURE_ABSTENTION = 0.98
 """Share from which the claim-type head needs no word of telling: of 1,670 written statements it takes 6 for abstentions."""
+TOLD, TOLD_RIGHT = 0.9, 0.75
+"""Probability of the careful reader from which a document tells what a claim says it leaves open, and how often that is so."""
 READS_ENGLISH = (
     'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md), '
     "or a multilingual verifier (docs/verifiers.md)"
@@ -286,9 +288,11 @@ class EmbeddedJudge:
         ]
         wide = self._weigh_all(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
+        told = self._told_after_all(claims, texts, weighed, known)
         weighed = self._read_again(claims, texts, weighed, known)
         against = [contradictions(*row) for row in zip(claims, weighed, strict=True)]
-        return [_check(*row) for row in zip(claims, weighed, against, strict=True)]
+        checks = [_check(*row) for row in zip(claims, weighed, against, strict=True)]
+        return [told.get(check.claim.id, check) for check in checks]
 
     def _weigh_all(
         self, claims: Sequence[Claim], texts: Sequence[str], by_claim: Sequence[Sequence[EvidencePiece]]
@@ -340,6 +344,27 @@ class EmbeddedJudge:
         ]
         return [few.read_again(more) for few, more in zip(weighed, both, strict=True)]
 
+    def _told_after_all(
+        self, claims: Sequence[Claim], texts: Sequence[str], weighed: Sequence[ClaimPieces], known: Pool
+    ) -> dict[str, Check]:
+        """The checks, by claim id, of claims that the documents leave something open which they tell, by the careful reader's word."""
+        asked = [index for index, text in enumerate(texts) if cues.may_abstain(text) or cues.abstains(text)]
+        if self._reader is None or not asked:
+            return {}
+        shares = self._types([texts[index] for index in asked])
+        silent = [
+            i for i, types in zip(asked, shares, strict=True) if types[ABSTENTION] >= self._calibration.abstention
+        ]
+        pieces = [[piece for piece in weighed[index].pieces if piece.is_plain] for index in silent]
+        near = with_nearest([texts[i] for i in silent], [some[:1] for some in pieces], pieces, known, self._embedder)
+        read = [(i, some[0]) for i, some in zip(silent, near, strict=True) if some]
+        rows = self._reader.probabilities([in_one_form(piece.text, texts[i]) for i, piece in read]) if read else ()
+        return {
+            claims[i].id: _told_check(claims[i], piece)
+            for (i, piece), row in zip(read, rows, strict=True)
+            if float(row[CONTRADICTED]) >= TOLD
+        }
+
     def _weigh(self, claim: Claim, judged: Sequence[Judged], limits: Calibration | ReaderFit) -> ClaimPieces:
         needed = max(limits.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
         support = [(piece, support_score(piece, claim, row, needed)) for piece, row in judged if piece.supports]
@@ -363,7 +388,7 @@ class EmbeddedJudge:
         known_text = evidence_text(evidence)
         types = self._types([type_text(check) for check in checks])
         return [
-            self._finding(check, shares, evidence.documents, known_text)
+            check.finding or self._finding(check, shares, evidence.documents, known_text)
             for check, shares in zip(checks, types, strict=True)
         ]
 
@@ -500,6 +525,14 @@ def _check(claim: Claim, weighed: ClaimPieces, against: Sequence[Scored]) -> Che
         return _disputed_check(claim, confirming, against)
     confidence = against[0][1] if confirming else 1.0 - best
     return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence, support=best)
+
+
+def _told_check(claim: Claim, piece: EvidencePiece) -> Check:
+    """The check of a claim that nothing is said about something that this piece tells."""
+    evidence = quotes([(piece, TOLD_RIGHT)])
+    reason = f"{source_phrase(evidence[0])} does say: {shorten(evidence[0].quote)}"
+    finding = Finding(claim=claim, label=Label.CONTRADICTED, confidence=TOLD_RIGHT, evidence=evidence, reason=reason)
+    return Check(claim=claim, supported=False, confidence=TOLD_RIGHT, counter_evidence=evidence, finding=finding)
 
 
 def _disputed_check(claim: Claim, confirming: Sequence[Scored], against: Sequence[Scored]) -> Check:
