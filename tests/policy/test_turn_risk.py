@@ -82,12 +82,12 @@ def test_a_remark_does_not_hide_that_nothing_was_verified() -> None:
     assert [values and values.unconfirmed for values in found] == [1.0, 1.0, 0.0, 0.0]
 
 
-def test_sources_that_disagree_speak_against_a_claim_that_lacks_evidence() -> None:
+def test_sources_that_disagree_refute_nothing() -> None:
     quote = Evidence(source=SourceKind.DOCUMENT, source_id="d", quote="No.", score=0.9)
     disputed = finding(LACK, 0.9).model_copy(update={"evidence": (quote,)})
     values = signals([disputed], evidence_missing=False)
     assert values is not None
-    assert values.refuted == 0.9
+    assert values.refuted == 0.0
 
 
 def test_a_risk_takes_no_weight_below_zero() -> None:

@@ -102,7 +102,7 @@ def lowered(text: str, premise: str) -> str:
     """The text as it stands inside a sentence: its first word in lower case, unless the premise has it with a capital only."""
     first = text.split(" ", 1)[0]
     capital, small = (re.search(rf"\b{re.escape(form)}\b", premise) for form in (first, first.lower()))
-    return text if capital and not small or first.split("'")[0] == "I" else text[:1].lower() + text[1:]
+    return text if (capital and not small) or first.split("'")[0] == "I" else text[:1].lower() + text[1:]
 
 
 def _values(pairs: Sequence[KindPair], twin: str) -> Iterator[KindPair]:

@@ -78,7 +78,7 @@ class Signals(NamedTuple):
     total: float
     """All strengths together: log(1 + sum)."""
     refuted: float
-    """Largest confidence of a claim that some evidence speaks against, whether or not other evidence speaks for it."""
+    """Largest confidence of a contradicted claim."""
     no_evidence: float
     """1 when there was nothing to verify against, and something is held against the turn."""
 
@@ -132,8 +132,7 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     if not findings:
         return None
     alarms = [finding for finding in findings if finding.label in HELD_AGAINST]
-    # A claim that lacks evidence and yet has some is one that sources disagree on.
-    refuted = [alarm.confidence for alarm in alarms if alarm.label is Label.CONTRADICTED or alarm.evidence]
+    refuted = [alarm.confidence for alarm in alarms if alarm.label is Label.CONTRADICTED]
     strengths = sorted((alarm.confidence**_POWER for alarm in alarms), reverse=True)
     claims = len(findings) - len(alarms) + _PRIOR
     # The largest mean of the strongest alarms: one more weak alarm must not improve a turn.

@@ -142,6 +142,36 @@ def test_what_a_document_tells_is_not_left_open() -> None:
     assert said_of(SILENT, None).label is Label.ABSTENTION, "the quick reader does not know"
 
 
+class Sides:
+    """Implements `Verifier`: what has "not" contradicts, the rest supports."""
+
+    name = "sides"
+
+    def __init__(self) -> None:
+        self.read = set[str]()
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Implements `Verifier.probabilities`."""
+        self.read |= {premise for premise, _ in pairs}
+        return np.array(
+            [(0.05, 0.9, 0.05) if "not" in premise else (0.95, 0.02, 0.03) for premise, _ in pairs], np.float32
+        )
+
+
+def test_documents_that_disagree_are_read_each_by_itself() -> None:
+    careful, limits = Sides(), replace(Calibration.load(), reader=FIT)
+    judge = EmbeddedJudge(Sides(), OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)
+    for ours, theirs in ((0, 1), (1, 0)):
+        sides = ["The garden lets dogs in on a lead.", "Dogs are not allowed in the garden."]
+        documents = [sides[ours], sides[theirs]]
+        (found,) = (
+            Guard(judge, "balanced").check_answer("Dogs are allowed in the garden.", documents=documents).findings
+        )
+        assert found.label is Label.LACKING_EVIDENCE
+        assert {quote.quote for quote in found.evidence} == set(sides)
+        assert careful.read == set(sides)
+
+
 LONG = " ".join(
     (
         "The Fell line opened in 1874 and climbs to the lake.",

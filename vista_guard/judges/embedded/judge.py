@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -323,31 +324,38 @@ class EmbeddedJudge:
         reader, fit = self._reader, self._calibration.reader
         if reader is None or fit is None:
             return list(weighed)
-        again = [few.decisive(self._calibration.contradicted) if fit.is_open(few.best) else [] for few in weighed]
-        chosen = [[piece for piece, _ in rows] for rows in again]
-        read = with_nearest(texts, chosen, [few.pieces for few in weighed], known, self._embedder)
-        pairs = [[in_one_form(piece.text, text) for piece in pieces] for text, pieces in zip(texts, read, strict=True)]
-        asked = list(dict.fromkeys(pair for some in pairs for pair in some))
-        careful = dict(zip(asked, reader.probabilities(asked), strict=True)) if asked else {}
-        both = [
-            self._weigh(
-                claim,
-                [
-                    (piece, fit.combine(row, careful[pair]))
-                    for piece, pair, (_, row) in zip(pieces, said, rows, strict=True)
-                ],
-                fit,
-            )
-            if rows
-            else few
-            for claim, few, rows, pieces, said in zip(claims, weighed, again, read, pairs, strict=True)
+        parts = [
+            (index, rows, among)
+            for index, few in enumerate(weighed)
+            if few.disputing or fit.is_open(few.best)
+            for rows, among in few.to_read(self._calibration.contradicted)
         ]
-        return [few.read_again(more) for few, more in zip(weighed, both, strict=True)]
+        read = with_nearest(
+            [texts[index] for index, _, _ in parts],
+            [[piece for piece, _ in rows] for _, rows, _ in parts],
+            [among for _, _, among in parts],
+            known,
+            self._embedder,
+        )
+        again = [
+            (index, piece, in_one_form(piece.text, texts[index]), quick)
+            for (index, rows, _), pieces in zip(parts, read, strict=True)
+            for piece, (_, quick) in zip(pieces, rows, strict=True)
+        ]
+        asked = list(dict.fromkeys(pair for _, _, pair, _ in again))
+        careful = dict(zip(asked, reader.probabilities(asked), strict=True)) if asked else {}
+        judged = defaultdict[int, list[Judged]](list)
+        for index, piece, pair, quick in again:
+            judged[index].append((piece, fit.combine(quick, careful[pair])))
+        return [
+            few.read_again(self._weigh(claims[index], judged[index], fit)) if index in judged else few
+            for index, few in enumerate(weighed)
+        ]
 
     def _told_after_all(
         self, claims: Sequence[Claim], texts: Sequence[str], weighed: Sequence[ClaimPieces], known: Pool
     ) -> dict[str, Check]:
-        """The checks, by claim id, of claims that the documents leave something open which they tell, by the careful reader's word."""
+        """The checks, by claim id, of claims that the documents leave open what they do tell, as the careful reader finds."""
         asked = [index for index, text in enumerate(texts) if cues.may_abstain(text) or cues.abstains(text)]
         if self._reader is None or not asked:
             return {}
@@ -521,7 +529,7 @@ def _check(claim: Claim, weighed: ClaimPieces, against: Sequence[Scored]) -> Che
     if confirming and not against:
         return Check(claim=claim, supported=True, confidence=best, evidence=quotes(confirming), support=best)
     counter_evidence = quotes(against)
-    if confirming and all(piece.origin.source is SourceKind.DOCUMENT for piece, _ in confirming):
+    if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in confirming):
         return _disputed_check(claim, confirming, against)
     confidence = against[0][1] if confirming else 1.0 - best
     return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence, support=best)

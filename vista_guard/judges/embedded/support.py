@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+Scored = tuple[EvidencePiece, float]
+"""A piece, and a probability in [0, 1]."""
+Judged = tuple[EvidencePiece, "NDArray[np.float32]"]
+"""A piece, and the verifier's probabilities: supported, contradicted, not enough."""
 MAX_EVIDENCE = 3
 """Most quotes of a check."""
 
@@ -218,8 +222,8 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     return OTHER_FIGURE if replaced else score
 
 
-DISPUTED = 0.97
-"""Minimum probability of contradiction for one document to dispute another's support."""
+DISPUTED = 0.8
+"""Minimum probability of contradiction for one document to dispute another's support: nine of ten are right."""
 _RANK = {
     SourceKind.DOCUMENT: 3,
     SourceKind.PERSONA: 2,
@@ -243,15 +247,19 @@ def outranking(
     higher = [pair for pair in against if _RANK[pair[0].origin.source] > best]
     if higher or best < _RANK[SourceKind.DOCUMENT]:
         return higher
-    if any(same_statement(piece.quote.text, claim.text) for piece, _ in support):
+    told = [piece for piece, _ in support if piece.origin.source is SourceKind.DOCUMENT]
+    if any(same_statement(piece.quote.text, claim.text) for piece in told):
         return []
-    surest = max(score for _, score in support)
-    sources = {piece.origin.source_id for piece, _ in support}
-    documents = [pair for pair in against if pair[0].origin.source is SourceKind.DOCUMENT]
+    return [pair for pair in _of_other_documents(against, told) if pair[1] >= DISPUTED]
+
+
+def _of_other_documents(against: Sequence[Scored], told: Sequence[EvidencePiece]) -> list[Scored]:
+    """The contradictions of documents that are not among those that support."""
+    sources = {piece.origin.source_id for piece in told}
     return [
         (piece, score)
-        for piece, score in documents
-        if piece.origin.source_id not in sources and score >= max(DISPUTED, surest)
+        for piece, score in against
+        if piece.origin.source is SourceKind.DOCUMENT and piece.origin.source_id not in sources
     ]
 
 
@@ -295,14 +303,6 @@ def invert(check: Check, inner: Check | None) -> Check:
     return check
 
 
-Scored = tuple[EvidencePiece, float]
-"""A piece, and a probability in [0, 1]."""
-
-
-Judged = tuple[EvidencePiece, "NDArray[np.float32]"]
-"""A piece, and the verifier's probabilities: supported, contradicted, not enough."""
-
-
 @dataclass(frozen=True)
 class ClaimPieces:
     """The pieces read for one claim: `support` of those that may support, `against` of those that contradict."""
@@ -337,14 +337,33 @@ class ClaimPieces:
         denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
         return not self.found and not denied
 
+    @property
+    def disputing(self) -> list[Scored]:
+        """What other documents say against the claim, if one document confirms it."""
+        told = [piece for piece, _ in self.found if piece.origin.source is SourceKind.DOCUMENT]
+        return _of_other_documents(self.against, told) if told else []
+
     def decisive(self, contradicted: float) -> list[Judged]:
         """The piece that speaks most for the claim, and one that speaks more against it, if by `contradicted` at least."""
         for_it = [row for row in self.judged if row[0].supports]
-        against = [row for row in self.judged if row[0].refutes]
+        others = [piece for piece, _ in self.disputing]
+        against = [
+            row for row in self.judged if (any(row[0] is piece for piece in others) if others else row[0].refutes)
+        ]
         best = [max(for_it, key=lambda row: float(row[1][SUPPORTED]))] if for_it else []
         worst = [max(against, key=lambda row: float(row[1][CONTRADICTED]))] if against else []
         said = [row for row in worst if not best or float(row[1][CONTRADICTED]) >= contradicted]
         return best + [row for row in said if all(row[0] is not piece for piece, _ in best)]
+
+    def to_read(self, contradicted: float) -> list[tuple[list[Judged], list[EvidencePiece]]]:
+        """The decisive pieces and the pieces whose passages are read with them; where documents disagree, each with its own."""
+        decisive = self.decisive(contradicted)
+        if not self.disputing:
+            return [(decisive, self.pieces)]
+        return [
+            ([row], [piece for piece in self.pieces if piece.origin.source_id == row[0].origin.source_id])
+            for row in decisive
+        ]
 
     def read_again(self, both: ClaimPieces) -> ClaimPieces:
         """As both readers weigh the decisive pieces; where they find nothing, a sure contradiction of the quick reader stands.

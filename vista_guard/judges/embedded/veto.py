@@ -84,11 +84,17 @@ def lacking(claim: str, evidence: str) -> str | None:
 
 
 def _far_off(claim: str, given: Sequence[Amount]) -> str | None:
-    """The claim's estimate ("about 90 minutes") that the only amount of its kind does not come near; None for none."""
+    """The claim's estimate ("about 90 minutes") that the only amount of its kind does not come near, or its limit ("over 100
+    euros") that this amount is beyond; None for none."""
     for amount in amounts(claim):
         alike = {other.value for other in given if other.dimension == amount.dimension}
+        if len(alike) != 1 or _LIMIT_DENIED.search(claim[: amount.start]):
+            continue
+        (known,) = alike
+        limit = _limit(claim, amount)
         is_estimate = amount.dimension and _ESTIMATE.search(claim[: amount.start])
-        if is_estimate and len(alike) == 1 and not _is_near(amount.value, *alike):
+        is_beyond = known > amount.value if limit == "most" else limit == "least" and known < amount.value
+        if is_beyond or (is_estimate and not _is_near(amount.value, known)):
             return claim[amount.start : amount.end]
     return None
 
@@ -434,6 +440,9 @@ _LIMIT = re.compile(
     r"|maximum of)|(?P<least>at (?:the )?least|(?:no|not) (?:less|fewer) than|minimum of|more than|over|above))\s*$",
     re.I,
 )
+
+
+_LIMIT_DENIED = re.compile(r"(?:\bnot|n't) (?:over|above|under|below|within)\s*$", re.I)
 
 
 def other_limit(claim: str, evidence: str) -> str | None:

@@ -137,6 +137,22 @@ def test_another_limit_is_no_other_way_to_say_it(claim: str, evidence: str, othe
 
 
 @pytest.mark.parametrize(
+    ("claim", "evidence", "beyond"),
+    [
+        ("The price is over 100 euros.", "The price is 45 euros.", "100"),
+        ("The hall holds more than 500 people.", "The hall holds 300 people.", "500"),
+        ("It takes less than 30 minutes.", "The trip takes 45 minutes.", "30"),
+        ("The price is over 40 euros.", "The price is 45 euros.", None),
+        ("The price is not over 100 euros.", "The price is 45 euros.", None),
+        ("It takes less than an hour.", "The trip takes 45 minutes.", None),
+        ("Fewer than 20 people were hurt.", "14 people were hurt, 30 were not.", None),
+    ],
+)
+def test_a_limit_that_the_only_amount_is_beyond_is_named(claim: str, evidence: str, beyond: str | None) -> None:
+    assert lacking(claim, evidence) == beyond
+
+
+@pytest.mark.parametrize(
     ("claim", "evidence", "missing"),
     [
         ("It takes about 90 minutes.", "The visit takes 40 minutes.", "90"),
