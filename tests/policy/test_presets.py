@@ -119,3 +119,23 @@ def test_a_policy_that_makes_no_sense_is_refused(
 ) -> None:
     with raises(ConfigError, *message):
         build_policy(base, overrides)
+
+
+@pytest.mark.parametrize("given", [True, 75, "high"])
+@pytest.mark.parametrize("field", ["flag_at_risk", "block_at_risk"])
+def test_a_risk_is_a_number_auto_or_nothing(field: str, given: object) -> None:
+    with raises(ConfigError, f"policy.{field}", repr(given), '"auto"'):
+        build_policy("balanced", {field: given})
+    assert [getattr(build_policy("balanced", {field: one}), field) for one in (0.5, "auto", None)] == [
+        0.5,
+        "auto",
+        None,
+    ]
+
+
+def test_the_table_of_a_policy_is_named_beside_its_overrides() -> None:
+    with raises(ConfigError, "policy.calibration", "mine.json", "risk_table"):
+        build_policy("balanced", {"calibration": "mine.json"})
+    with raises(ConfigError, "calibrations") as caught:
+        build_policy("balanced", {"calibrations": "mine.json"})
+    assert "calibration," not in str(caught.value)

@@ -32,7 +32,16 @@ SEVERITY = {Action.ALLOW: 0, Action.FLAG: 1, Action.REPAIR: 2, Action.BLOCK: 3}
 MESSAGE = "I can't answer that reliably: part of my answer did not agree with my sources."
 """Default text in place of a withheld turn."""
 
-AtRisk = Probability | Literal["auto"] | None
+
+def _risk(value: object) -> object:
+    """A number in [0, 1], "auto" or None as it is. Raises ValueError: anything else; `True` is no number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    if value is None or value == "auto" or is_number:
+        return value
+    raise ValueError('give a number from 0 to 1, "auto" or nothing')
+
+
+AtRisk = Annotated[float | Literal["auto"] | None, BeforeValidator(_risk)]
 """Risk of the turn from which an action is taken: a number, the one fitted for the judge, or never."""
 
 
@@ -371,6 +380,11 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
     rules = changed.pop("rules", {})
     if not isinstance(rules, Mapping):
         raise ConfigError(f"policy.rules is {rules!r}; expected a mapping from labels to rules")
+    if "calibration" in changed:
+        raise ConfigError(
+            f"policy.calibration is {changed['calibration']!r}, which the guard writes; name a table with risk_table, beside "
+            "policy_overrides"
+        )
     try:
         policy = LabelPolicy.model_validate({**fields, **changed, "rules": {**fields["rules"], **rules}})
     except ValidationError as exc:
@@ -378,7 +392,8 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
         where = ".".join(str(part) for part in ("policy", *first["loc"]) if part != "[key]")
         if first["type"] == "extra_forbidden":
             known = Rule if len(first["loc"]) > 1 else LabelPolicy
-            raise ConfigError(f"there is no field {where}; the fields are {', '.join(known.model_fields)}") from exc
+            names = ", ".join(name for name in known.model_fields if name != "calibration")
+            raise ConfigError(f"there is no field {where}; the fields are {names}") from exc
         given = repr(first["input"]) if first["loc"] else f"{base!r} with {dict(overrides)!r}"
         raise ConfigError(f"{where} is {given}: {first['msg'].removeprefix('Value error, ')}") from exc
     _refuse_both(policy, overrides, rules)

@@ -50,8 +50,12 @@ class Fit:
     unseen: tuple[float, ...]
 
     def caught(self, limit: float) -> float:
-        """Share of the turns that are not fine whose risk reaches the limit."""
-        bad = [risk >= limit for turn, risk in zip(self.turns, self.unseen, strict=True) if not turn.fine]
+        """Share of the turns that are not fine, hold something against them, and reach the limit with their risk."""
+        bad = [
+            risk >= limit and turn.signals is not None and turn.signals.worst > 0
+            for turn, risk in zip(self.turns, self.unseen, strict=True)
+            if not turn.fine
+        ]
         return sum(bad) / len(bad)
 
     @property

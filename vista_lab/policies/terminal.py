@@ -127,7 +127,7 @@ def turn_risk_table(found: Fit) -> RenderableType:
     table = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
     for rate in RATES:
         limit = group.threshold(rate)
-        caught = decimals(limit and found.caught(limit))
+        caught = decimals(None if limit is None else found.caught(limit))
         table.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", caught)
     return table
 

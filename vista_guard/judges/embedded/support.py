@@ -47,12 +47,13 @@ MAX_EVIDENCE = 3
 
 
 def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...]:
-    """The best quotes, one per passage: the first, which is the shortest sufficient one."""
+    """The best quotes, one per passage: the first, which is the shortest sufficient one. Passages overlap, quotes do not."""
     first: dict[int, tuple[EvidencePiece, float]] = {}
     for piece, score in scored:
         first.setdefault(id(piece.origin), (piece, score))
-    best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
-    return tuple(quote_of(piece.quote, score) for piece, score in best)
+    best = (quote_of(piece.quote, score) for piece, score in sorted(first.values(), key=lambda pair: -pair[1]))
+    places = {(quote.source, quote.source_id, quote.span, quote.quote): quote for quote in reversed(list(best))}
+    return tuple(reversed(places.values()))[:MAX_EVIDENCE]
 
 
 def source_phrase(evidence: Evidence) -> str:
