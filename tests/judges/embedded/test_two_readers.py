@@ -17,9 +17,9 @@ from vista_guard.inference.weights import READER, WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.evidence import TOGETHER, EvidencePiece
 from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit
-from vista_guard.judges.embedded.support import ClaimPieces
+from vista_guard.judges.embedded.support import ClaimPieces, quotes
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Document, Finding, Label, Passage, SourceKind
+from vista_guard.types import Document, Finding, Label, Passage, SourceKind, Span
 
 FIT = ReaderFit(
     open_from=0.1,
@@ -94,6 +94,16 @@ def test_a_second_piece_is_read_only_if_it_clearly_speaks_against_the_claim() ->
         ]
         assert [piece for piece, _ in ClaimPieces(rows, 0.5, [], []).decisive(0.77)] == read
         assert [piece for piece, _ in ClaimPieces(rows[1:], 0.5, [], []).decisive(0.77)] == [worst]
+
+
+def test_a_quote_where_two_passages_overlap_stands_once() -> None:
+    first, second = (
+        Passage(source=SourceKind.DOCUMENT, source_id="d", text=text) for text in ("One. Two.", "Two. Three.")
+    )
+    same = Passage(source=SourceKind.DOCUMENT, source_id="d", text="Two.", span=Span(start=5, end=9))
+    scored = [(EvidencePiece(same, same.text, origin), score) for origin, score in ((first, 0.8), (second, 0.9))]
+    (quote,) = quotes(scored)
+    assert (quote.quote, quote.score) == ("Two.", 0.9)
 
 
 LODGE = """# Fell lodge
