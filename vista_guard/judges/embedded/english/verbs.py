@@ -61,7 +61,8 @@ def verb_index(words: Sequence[str], *, nouns: bool = True) -> int | None:
     if not nouns or not (words[first].lower() in DETERMINERS or words[first][:1].isupper()):
         return None
     for index in range(first + 1, min(first + 1 + _MAX_SUBJECT, len(words))):
-        if is_auxiliary(words[index]) or words[index].lower() in CLEAR_THIRD_PERSON:
+        timed = words[index] == "am" and words[index - 1][0].isdigit()  # "9 am"
+        if not timed and (is_auxiliary(words[index]) or words[index].lower() in CLEAR_THIRD_PERSON):
             return index
         if words[index].lower() in NOT_IN_SUBJECT or not words[index][0].isalnum():
             break
