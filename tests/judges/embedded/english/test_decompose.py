@@ -533,6 +533,7 @@ def test_what_leaves_out_the_point_of_its_question_is_its_own_claim(question: st
         ("Is the pool open on Mondays?", "It is open.", "The pool is open on Mondays."),
         ("Is the guided walk free on Mondays?", "It is free.", "The guided walk is free on Mondays."),
         ("Does the ferry leave at 9 am?", "It leaves at 9 am.", "The ferry leaves at 9 am."),
+        ("Does the 9 am ferry stop at Lisk?", "It stops at Lisk.", "The 9 am ferry stops at Lisk."),
         ("Is there a pool in the hotel?", "There is a pool.", "There is a pool in the hotel."),
         ("Are there tours in Polish?", "There are tours in Polish.", "There are tours in Polish."),
         ("Can I bring my bike?", "You can bring it.", "You can bring your bike."),
