@@ -37,6 +37,15 @@ async def labels(judge: EmbeddedJudge, answer: str) -> list[Label]:
         "I must decline to write jokes about that group.",
         "I have never heard of that river.",
         "I have no information on the birthplace of that musician.",
+        "I cannot offer medical advice.",
+        "I'm afraid I can't help with that.",
+        "We don't have information about that.",
+        "We cannot confirm this.",
+        "We are unable to answer medical questions.",
+        "We don't know when it reopens.",
+        "We're not aware of any delays.",
+        "We can't give you any details about other guests.",
+        "We've never heard of that river.",
     ],
 )
 async def test_what_is_declined_or_not_known_abstains(judge: EmbeddedJudge, answer: str) -> None:
@@ -73,6 +82,10 @@ async def test_advice_and_taste_are_out_of_scope(judge: EmbeddedJudge, answer: s
         "It won't cost you a penny.",
         "Refunds are not possible.",
         "There are no family rooms available.",
+        "We cannot offer refunds for opened items.",
+        "We can't give a discount to students.",
+        "We do not have any record of the order.",
+        "On Sundays we are not able to provide breakfast.",
     ],
 )
 async def test_a_negative_fact_is_a_fact(judge: EmbeddedJudge, answer: str) -> None:
@@ -128,6 +141,14 @@ def test_what_says_of_itself_that_no_source_has_it_abstains_unless_a_source_deci
         ("Behind the house, we have a garage.", "There is no garage."),
         ("We've got thirty.", "There are twelve boats."),
         ("You can take as many as you like.", "Two maps per visitor."),
+        ("We cannot offer refunds for opened items.", "We refund opened items in full."),
+        ("We are unable to ship to Norway.", "We ship to Norway."),
+        ("We have no access for wheelchairs.", "The entrance is accessible by wheelchair."),
+        ("We won't open on public holidays.", "We are open on public holidays."),
+        ("We do not provide parking.", "Parking is provided free of charge."),
+        ("We have no information desk.", "We have an information desk in the hall."),
+        ("We do not sell certain wines.", "We sell all wines."),
+        ("I'm afraid we cannot accept returns.", "We accept returns within 30 days."),
     ],
 )
 async def test_what_a_document_speaks_of_is_no_opinion(judge: EmbeddedJudge, answer: str, document: str) -> None:

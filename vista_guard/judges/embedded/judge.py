@@ -429,6 +429,8 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
         elif cues.personal(text):
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
+        elif cues.of_a_house(text):
+            types = types | {ABSTENTION: 0.0}
         elif types[ABSTENTION] < SURE_ABSTENTION and not cues.may_abstain(text):
             # The head takes some denials for abstentions. An order or a permission is advice instead.
             advice = types[ABSTENTION] if cues.recommends(text) else 0.0

@@ -158,6 +158,9 @@ def test_a_users_turn_is_the_users() -> None:
         ("It's funny that Vale was Danish.", ["Vale was Danish.", "It's funny that Vale was Danish."]),
         ("Vale was Danish, right?", ["Vale was Danish."]),
         ("The hall is big, isn't it?", ["The hall is big."]),
+        ("I'm afraid the hall is closed.", ["The hall is closed."]),
+        ("I'm sorry we cannot ship it.", ["We cannot ship it."]),
+        ("I am afraid of dogs that bark.", ["The assistant is afraid of dogs that bark."]),
         ("It is a shame that Vale left Oslo.", ["Vale left Oslo.", "It is a shame that Vale left Oslo."]),
         ("I'm glad that Vale was Danish.", ["Vale was Danish.", "The assistant is glad that Vale was Danish."]),
         ("As far as I know, Vale was Danish.", ["Vale was Danish."]),
@@ -498,6 +501,51 @@ def test_a_value_with_a_remark_answers_the_question() -> None:
     ],
 )
 def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> None:
+    assert said(answer, Turn(role=Role.USER, text=question)) == [claim]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "claim"),
+    [
+        ("Did the hotel cancel the free breakfast?", "There is free breakfast.", "There is free breakfast."),
+        ("Do you like the free coffee here?", "There is free coffee here.", "There is free coffee here."),
+        ("Has the flight to Oslo been cancelled?", "There is a flight to Oslo.", "There is a flight to Oslo."),
+        ("Is there a charge for towels?", "There are towels.", "There are towels."),
+        ("Is the pool without a lifeguard?", "It has a lifeguard.", "It has a lifeguard."),
+        ("Has the café stopped serving lunch?", "It serves lunch.", "The café serves lunch."),
+        ("Has the shop run out of the blue lamp?", "It has the blue lamp.", "It has the blue lamp."),
+        ("Is the lift out of service?", "It is in service.", "The lift is in service."),
+        ("Does the app fail to save drafts?", "It saves drafts.", "It saves drafts."),
+        ("Does the flat come without a balcony?", "It comes with a balcony.", "It comes with a balcony."),
+        ("Is it free except on Sundays?", "It is free on Sundays.", "It is free on Sundays."),
+        ("Does the ferry leave before 9 am?", "It leaves at 9 am.", "It leaves at 9 am."),
+        ("Does it cost more than 18 euros?", "It costs 18 euros.", "It costs 18 euros."),
+        ("Do I have to pay for the towels?", "You have the towels.", "The user has the towels."),
+    ],
+)
+def test_what_leaves_out_the_point_of_its_question_is_its_own_claim(question: str, answer: str, claim: str) -> None:
+    assert said(answer, Turn(role=Role.USER, text=question)) == [claim]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "claim"),
+    [
+        ("Is the pool open on Mondays?", "It is open.", "The pool is open on Mondays."),
+        ("Is the guided walk free on Mondays?", "It is free.", "The guided walk is free on Mondays."),
+        ("Does the ferry leave at 9 am?", "It leaves at 9 am.", "The ferry leaves at 9 am."),
+        ("Does the 9 am ferry stop at Lisk?", "It stops at Lisk.", "The 9 am ferry stops at Lisk."),
+        ("Is there a pool in the hotel?", "There is a pool.", "There is a pool in the hotel."),
+        ("Are there tours in Polish?", "There are tours in Polish.", "There are tours in Polish."),
+        ("Can I bring my bike?", "You can bring it.", "You can bring your bike."),
+        ("Can I enter without a ticket?", "You can enter.", "You can enter without a ticket."),
+        ("Is the lift out of service?", "It is out of service.", "The lift is out of service."),
+        ("Has the café stopped serving lunch?", "It has stopped.", "The café has stopped serving lunch."),
+        ("Did the hotel cancel the free breakfast?", "They cancelled it.", "The hotel did cancel the free breakfast."),
+        ("Are there no lockers?", "There are lockers.", "It is not true that there are no lockers."),
+        ("Is smoking allowed on the terrace?", "It isn't.", "It is not true that smoking is allowed on the terrace."),
+    ],
+)
+def test_what_repeats_its_question_with_a_pronoun_answers_it(question: str, answer: str, claim: str) -> None:
     assert said(answer, Turn(role=Role.USER, text=question)) == [claim]
 
 

@@ -387,7 +387,49 @@ def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
     if not (opens in PRONOUNS or is_pronoun_with_verb(opens)):
         return False
     wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure", "one"}
-    return bool(wanted) and any(one.said and not one.choice and wanted <= _stems(one.said) for one in asked)
+    return bool(wanted) and any(
+        one.said and not one.choice and wanted <= _stems(one.said) and _repeats(bare, one.said) for one in asked
+    )
+
+
+_JOINTS = PREPOSITIONS | {"but", "except", "only", "than"}
+"""Words that may turn what follows them: "without a lifeguard", "on all days but Monday"."""
+_BEFORE_HEAD = ADVERBS | word_set("its his her their our my your some no")
+"""Words that may stand between "is" or "has" and what something is or has."""
+
+
+def _repeats(clause: str, said: str) -> bool:
+    """True if a clause leaves out no word that changes what it takes from a statement.
+
+    "It serves lunch" leaves out "stopped" of "the café has stopped serving lunch", and says the contrary.
+    """
+    if clause.lower().startswith("there") and not said.lower().startswith("there"):
+        return False
+    words, own, stems = words_of(said.lower()), words_of(clause.lower()), _stems(clause)
+    kept = [word in own or bool(_stems(word) & stems) for word in words]
+    predicate = range(_verb_place(words_of(said)), len(words))
+    head = next((i for i in predicate if _stems(words[i]) and words[i] not in _BEFORE_HEAD), None)
+    return (head is None or kept[head]) and not _drops_joint(words, kept)
+
+
+def _verb_place(words: Sequence[str]) -> int:
+    """Index of a statement's verb; the number of words if it is not known."""
+    if words and words[0].lower() in PRONOUNS:
+        return 1
+    place = finite_verb(words)
+    return place if place is not None else next((i for i, word in enumerate(words) if is_auxiliary(word)), len(words))
+
+
+def _drops_joint(words: Sequence[str], kept: Sequence[bool]) -> bool:
+    """True if a verb or a preposition is left out, but not what follows it: "out of service"."""
+    places = [i for i, word in enumerate(words) if word in _JOINTS or can_be_verb(word) or word.endswith("ing")]
+    for place, end in pairwise([*places, len(words)]):
+        if kept[place] or is_auxiliary(words[place]):
+            continue
+        joined = words[place] in _JOINTS and place + 1 == end < len(words) and not is_auxiliary(words[end])
+        if (joined and kept[end]) or any(_stems(words[i]) and kept[i] for i in range(place + 1, end)):
+            return True  # "except on Sundays", "fails to save"
+    return False
 
 
 def _claims(head: _Head, asked: Sequence[Asked]) -> tuple[tuple[str, ...], bool]:

@@ -24,35 +24,60 @@ from vista_guard.judges.embedded.english.words import (
     word_set,
 )
 
-_SELF = any_of("the assistant, the wizard, the speaker, the bot, the agent, i, we")
+_SPEAKER = any_of("the assistant, the wizard, the speaker, the bot, the agent, i")
+_SELF = any_of(f"{_SPEAKER}, we")
 _WHO = any_of(
     "the assistant, the wizard, the speaker, the system, the model, the bot, the agent, the user, the apprentice, i, we"
 )
 _NOT = any_of(r"(?:do|does|did|is|are|am|was|were|can|could|will|would|ca|wo)(?:\s?n'?t|\snot), cannot")
 _KNOW = any_of("know, sure, certain, aware, recall, remember, familiar, confident")
 _TELL = any_of(
-    """help, assist, answer, provide, verify, confirm, say, tell, share, offer, comply, fulfil, fulfill, discuss, find,
-    give, advise, predict, access, recall, remember, comment, engage, support, book, open, view, hear, listen, display,
-    generate, browse, process, translate, produce, determine, perform, guarantee, schedule, condone, endorse, promote,
-    facilitate, speculate, diagnose"""
+    """answer, verify, confirm, say, tell, comply, discuss, find, advise, predict, recall, remember, comment, determine,
+    condone, endorse, speculate, diagnose"""
 )
-_MATTER = any_of("information, info, idea, access, details, data, knowledge, answer, clue, record, way of knowing")
+_DO = any_of(
+    f"""{_TELL}, help, assist, provide, share, offer, fulfil, fulfill, give, access, engage, support, book, open, view,
+    hear, listen, display, generate, browse, process, translate, produce, perform, guarantee, schedule, promote,
+    facilitate"""
+)
+_KNOWLEDGE = any_of("information, info, idea, details, data, knowledge, answer, clue, way of knowing")
+_MATTER = any_of(f"{_KNOWLEDGE}, access, record")
 _CANNOT = any_of("can't, cannot, can not, ca n't, couldn't, could not, won't, will not")
 _IS = any_of("is, are, am, was, were, feels, remains")
 
-_ABSTENTION = tuple(
-    re.compile(rf"\b{_SELF}\b(?:\s[\w',-]+){{0,3}}?\s{rest}\b", re.IGNORECASE)
-    for rest in (
-        rf"{_NOT} (?:\w+ ){{0,2}}?{_KNOW}",
-        rf"{_NOT} (?:\w+ )?able to {_TELL}",
-        rf"{_NOT} (?:\w+ )?have (?:\w+ ){{0,2}}?{_MATTER}",
-        rf"{_CANNOT} (?:\w+ )?{_TELL}",
-        rf"{_IS} (?:\w+ )?(?:unsure|uncertain|unaware|unable to)",
-        rf"(?:has|have|had) no (?:\w+ )?{_MATTER}",
-        rf"lacks? (?:\w+ )?{_MATTER}",
-        r"(?:has|have|had)(?:\s?n'?t| not| never) (?:\w+ )?heard (?:of|about)",
-    )
+_UNABLE = any_of(rf"{_CANNOT}, {_IS} (?:\w+ )?unable to, {_NOT} (?:\w+ )?able to")
+_UNSURE = rf"{_IS} (?:\w+ )?(?:unsure|uncertain|unaware)\b"
+_UNHEARD = r"(?:has|have|had)(?:\s?n'?t| not| never) (?:\w+ )?heard (?:of|about)\b"
+_ITSELF = r"(?!\s(?!(?:on|about|of|for|to|as|at|by|from|in|and|or|that|whether|how|yet|available|regarding)\b)\w)"
+"""Behind a noun that describes no other: "no information", but not "no information desk"."""
+
+_DECLINES = (
+    rf"{_NOT} (?:\w+ ){{0,2}}?{_KNOW}\b",
+    rf"{_NOT} (?:\w+ )?able to {_DO}\b",
+    rf"{_NOT} (?:\w+ )?have (?:\w+ ){{0,2}}?{_MATTER}\b",
+    rf"{_CANNOT} (?:\w+ )?{_DO}\b",
+    rf"{_IS} (?:\w+ )?unable to\b",
+    rf"(?:has|have|had) no (?:\w+ )?{_MATTER}\b",
+    rf"lacks? (?:\w+ )?{_MATTER}\b",
 )
+_DOES_NOT_KNOW = (
+    rf"{_NOT} (?:(?:be|yet|quite|even|\w+ly) )*{_KNOW}\b",
+    rf"{_UNABLE} (?:\w+ )?{_TELL}\b",
+    rf"{_UNABLE} (?:help|assist)(?: (?:you|the user))?(?: with (?:that|this|it))?\W*$",
+    rf"{_UNABLE} (?:provide|give|share|offer) (?:(?:you|the user) )?(?:\w+ ){{0,2}}?{_KNOWLEDGE}\b{_ITSELF}",
+    rf"{_NOT} (?:\w+ )?have (?:\w+ ){{0,2}}?{_KNOWLEDGE}\b{_ITSELF}",
+    rf"(?:have|had)(?:\s?n't| not)(?: got)? (?:\w+ ){{0,2}}?{_KNOWLEDGE}\b{_ITSELF}",
+    rf"(?:have|had) (?:got )?no (?:\w+ )?{_KNOWLEDGE}\b{_ITSELF}",
+    rf"lack (?:\w+ )?{_KNOWLEDGE}\b{_ITSELF}",
+)
+"""Those of `_DECLINES` that hold for "we": what a service does not do, documents tell."""
+_ABSTENTION = tuple(
+    re.compile(rf"\b{who}\b(?:\s(?!we\b)[\w',-]+){{0,3}}?\s{rest}", re.IGNORECASE)
+    for who, ways in ((_SPEAKER, _DECLINES), ("we", _DOES_NOT_KNOW))
+    for rest in (*ways, _UNSURE, _UNHEARD)
+)
+_WE_ARE = re.compile(r"\b(we)'(?:(re)|ve)\b", re.IGNORECASE)
+"""Its verb must be a word of its own for the patterns above."""
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _TASTE = re.compile(
     rf"^{_WHO}(?:'s favou?rite|'s opinion| (?:\w+ )?"
@@ -155,8 +180,8 @@ def without_quotes(claim: str) -> str:
 @lru_cache(maxsize=1024)
 def abstains(claim: str) -> bool:
     """True if the claim refuses, or says that its speaker does not know. Quotations do not count."""
-    unquoted = _QUOTED.sub(" ", claim)
-    return any(pattern.search(unquoted) for pattern in _ABSTENTION)
+    said = _WE_ARE.sub(lambda match: f"{match[1]} {'are' if match[2] else 'have'}", _QUOTED.sub(" ", claim))
+    return any(pattern.search(said) for pattern in _ABSTENTION)
 
 
 _OF_TELLING = re.compile(
@@ -170,7 +195,10 @@ def may_abstain(claim: str) -> bool:
     return _OF_TELLING.search(claim) is not None and not of_a_house(claim)
 
 
-_HOUSE = re.compile(r"(?:[\w' -]{1,40}, )?we\b(?! (?:may|might|should|could|all|know)\b)", re.IGNORECASE)
+_HOUSE = re.compile(
+    r"(?:[\w' -]{1,40}, |(?:on|in|at|for|during|due to) (?:[\w'-]+ ){1,4}?)?we\b(?! (?:may|might|should|could|all|know)\b)",
+    re.IGNORECASE,
+)
 
 
 def of_a_house(claim: str) -> bool:

@@ -61,7 +61,8 @@ def verb_index(words: Sequence[str], *, nouns: bool = True) -> int | None:
     if not nouns or not (words[first].lower() in DETERMINERS or words[first][:1].isupper()):
         return None
     for index in range(first + 1, min(first + 1 + _MAX_SUBJECT, len(words))):
-        if is_auxiliary(words[index]) or words[index].lower() in CLEAR_THIRD_PERSON:
+        is_verb_form = is_auxiliary(words[index]) or words[index].lower() in CLEAR_THIRD_PERSON
+        if is_verb_form and not _is_time(words, index):
             return index
         if words[index].lower() in NOT_IN_SUBJECT or not words[index][0].isalnum():
             break
@@ -213,7 +214,7 @@ def _opens_subject(word: str) -> bool:
 def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
     """True if the word at `index` is the verb of the noun phrase that starts at `first`."""
     word, before = words[index].lower(), _noun_before(words, first, index)
-    if not before or _is_infinitive(words, index):
+    if not before or _is_infinitive(words, index) or _is_time(words, index):
         return False
     if is_auxiliary(word):
         return _agrees(words, first, index)
@@ -265,6 +266,11 @@ def _noun_before(words: Sequence[str], first: int, index: int) -> str:
     while last > first and words[last].lower() in ADVERBS:
         last -= 1
     return words[last] if last >= first else ""
+
+
+def _is_time(words: Sequence[str], index: int) -> bool:
+    """True for the "am" of "9 am"."""
+    return words[index] == "am" and words[index - 1][0].isdigit()
 
 
 def _is_infinitive(words: Sequence[str], index: int) -> bool:

@@ -210,7 +210,8 @@ NOT_KNOWN = re.compile(
 )
 KNOWN = re.compile(
     r"i (?:also |do |just |actually |have |really )*(?:know|knew|think|thought|believe|believed|guess|suppose|heard|read|learned)"
-    r"(?: for a fact)?,? (?:that )?",
+    r"(?: for a fact)?,? (?:that )?"
+    r"|i(?: a|')m (?:\w+ )?(?:afraid|sorry(?= we (?:can|do|are))),? (?:that )?(?!(?:of|to|for|not|so|but)\b)",
     _I,
 )
 """Frames to drop: the fact behind them can be checked, and a hedge must not hide it."""
