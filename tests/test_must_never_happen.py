@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
@@ -62,6 +62,34 @@ class TestNoEvidenceNeverPassesSilently:
         judge = ScriptedJudge({"I love whales.": [Verdict("I love whales.", Label.OUT_OF_SCOPE)]})
         report = await guard_with(judge, knowledge, "strict").acheck(conversation(assistant("I love whales.")))
         assert (report.evidence_missing, report.decision.action) == (True, Action.ALLOW)
+
+    @BOTH_DOORS
+    @pytest.mark.parametrize("context", ["none", "full"])
+    async def test_opinions_and_what_was_said_before_are_no_evidence(
+        self, check: Check, context: Literal["none", "full"]
+    ) -> None:
+        said = {"I love whales.": [Verdict("I love whales.", Label.OUT_OF_SCOPE)], LIE: [Verdict(LIE, needs="1925")]}
+        with Guard.from_settings(judge=ScriptedJudge(said), policy="strict", store="memory", context=context) as guard:
+            talk = conversation(user("Hi. I think it opened long ago."), assistant("I love whales."), user("When?"))
+            report = await check(guard, conversation(*talk.turns, assistant(LIE), id="c"))
+        assert (report.evidence_missing, report.decision.action) == (True, Action.BLOCK)
+
+    @pytest.mark.parametrize(
+        "blank", [" ", "\u200b", "\ufeff", "\u3164", "&nbsp;", "<p></p>", "<p><br/>&nbsp;</p>", f"~~{NOTES}~~", "***"]
+    )
+    async def test_a_document_without_a_readable_word_is_no_evidence(
+        self, blank: str, knowledge: MemoryKnowledge
+    ) -> None:
+        judge = ScriptedJudge({TRUTH: [Verdict(TRUTH, needs="1925")]})
+        guard = guard_with(judge, knowledge)
+        report = await guard.acheck(conversation(user("When?"), assistant(TRUTH, blank)))
+        assert report.evidence_missing
+        assert not (await guard.acheck(conversation(user("When?"), assistant(TRUTH, blank, NOTES)))).evidence_missing
+
+    async def test_a_text_that_only_an_attribute_has_is_evidence(self, knowledge: MemoryKnowledge) -> None:
+        judge = ScriptedJudge({TRUTH: [Verdict(TRUTH, needs="1925")]})
+        report = await guard_with(judge, knowledge).acheck(conversation(assistant(TRUTH, f'<img alt="{NOTES}">')))
+        assert (report.evidence_missing, report.findings[0].label) == (False, Label.VERIFIED)
 
 
 class _Careless(ScriptedJudge):
@@ -256,6 +284,24 @@ class TestEarlierTurnsAreNeitherFlaggedNorBelieved:
         again = conversation(*first.turns, user("Sure?"), assistant(LIE, NOTES), id="c")
         await guard.acheck(again)
         assert judge.asked == [TRUTH, LIE]
+
+    @BOTH_DOORS
+    @pytest.mark.parametrize("name", ["c", None])
+    async def test_an_opinion_that_is_said_twice_is_no_fact(
+        self, check: Check, name: str | None, knowledge: MemoryKnowledge
+    ) -> None:
+        tour, fact = "I would take the night tour.", "There is a night tour."
+        judge = ScriptedJudge(
+            {
+                tour: [Verdict(tour, Label.OUT_OF_SCOPE, needs="I would take the night tour")],
+                fact: [Verdict(fact, Label.LACKING_EVIDENCE, needs="night tour")],
+            }
+        )
+        guard = guard_with(judge, knowledge)
+        turns = [user("What now?"), assistant(tour), user("Really?"), assistant(tour)]
+        reports = [await check(guard, conversation(*turns[:length], id=name)) for length in (2, 4)]
+        reports.append(await check(guard, conversation(*turns, user("And?"), assistant(fact), id=name)))
+        assert [report.findings[0].label for report in reports] == [Label.OUT_OF_SCOPE] * 3
 
     async def test_a_turn_does_not_support_itself(self, knowledge: MemoryKnowledge) -> None:
         judge = ScriptedJudge({TRUTH: [Verdict(TRUTH, Label.OUT_OF_SCOPE, needs="1925")]})

@@ -254,10 +254,16 @@ class EvidenceSet(Noun):
         return not self.documents and not self.knowledge and not self.history
 
     @property
-    def only_channel(self) -> bool:
-        """True if nothing but facts about the chat, or nothing at all, is there to verify against."""
-        known = all(passage.source is SourceKind.CHANNEL for passage in self.knowledge)
-        return known and not self.documents and not self.history
+    def proves_nothing(self) -> bool:
+        """True if nothing here could verify a fact. Facts about the chat, remembered opinions, and what the user and the
+        assistant said before verify only what is said of the chat, of opinions and of the user."""
+        facts = [
+            passage
+            for passage in self.knowledge
+            if passage.source is not SourceKind.CHANNEL and passage.label is not Label.OUT_OF_SCOPE
+        ]
+        told = [turn for turn in self.history if turn.role not in (Role.USER, Role.ASSISTANT)]
+        return not (self.documents or facts or told)
 
 
 _MARK = re.compile(r"(?<=.) #[0-9a-f]{8}$")

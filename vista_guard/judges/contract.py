@@ -128,15 +128,17 @@ async def except_unchecked(
 
 
 async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
-    """One answer per check, in order."""
-    if not checks:
-        return []
-    claims = [check.claim for check in checks]
-    answers = await _ask_each(
-        judge, "categorize", claims, lambda: judge.categorize(checks, evidence), evidence, "label"
+    """One answer per check, in order: its own finding, or else the judge's."""
+    open_checks = [check for check in checks if check.finding is None]
+    claims = [check.claim for check in open_checks]
+    labelled = iter(
+        await _ask_each(judge, "categorize", claims, lambda: judge.categorize(open_checks, evidence), evidence, "label")
+        if open_checks
+        else ()
     )
     findings: list[Finding | Unchecked] = []
-    for check, answer in zip(checks, answers, strict=True):
+    for check in checks:
+        answer = check.finding or next(labelled)
         if isinstance(answer, Finding) and answer.label is Label.VERIFIED:
             # An unsupported claim cannot become verified by naming its category: that would be a clean pass by mistake.
             error = f"{judge.info.name} categorised an unsupported claim as VERIFIED"
@@ -149,7 +151,29 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
 async def _placed(answers: Sequence[Placed], evidence: EvidenceSet) -> list[Placed]:
     """The answers with their quotes placed. Off the event loop where there is much to compare them with."""
     chars = sum(len(passage.text) for passage in evidence.documents)
-    return await off_loop(chars, lambda: [place_quotes(answer, evidence) for answer in answers])
+    return await off_loop(
+        chars, lambda: [place_quotes(_as_remembered(answer, evidence), evidence) for answer in answers]
+    )
+
+
+def opinion_check(claim: Claim, quotes: Sequence[Evidence], confidence: float) -> Check:
+    """The check of a claim that only remembered opinions support: it is an opinion too, and is remembered as one."""
+    reason = "Only an opinion that was given before says so."
+    finding = Finding(
+        claim=claim, label=Label.OUT_OF_SCOPE, confidence=confidence, evidence=tuple(quotes), reason=reason
+    )
+    return Check(claim=claim, supported=False, confidence=confidence, finding=finding)
+
+
+def _as_remembered(answer: Placed, evidence: EvidenceSet) -> Placed:
+    """The answer; a check that quotes only remembered opinions is an opinion, or saying it twice would make it a fact."""
+    if not isinstance(answer, Check) or not answer.supported or not answer.evidence:
+        return answer
+    opinions = {passage.source_id for passage in evidence.knowledge if passage.label is Label.OUT_OF_SCOPE}
+    if any(quote.source is not SourceKind.KNOWLEDGE or quote.source_id not in opinions for quote in answer.evidence):
+        return answer
+    opinion = opinion_check(answer.claim, answer.evidence, answer.confidence)
+    return cast("Placed", opinion.model_copy(update={"judged_by": answer.judged_by, "support": answer.support}))
 
 
 def place_quotes(answer: Placed, evidence: EvidenceSet) -> Placed:

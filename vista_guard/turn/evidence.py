@@ -5,12 +5,14 @@ Earlier assistant turns that the knowledge lacks are neither believed nor flagge
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from vista_guard._aio import off_loop
 from vista_guard.errors import InputError, JudgeError, StoreError
 from vista_guard.judges.composed.pipeline import retrieve
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
+from vista_guard.judges.embedded.forms import has_words
 from vista_guard.policy.turn_risk import REMEMBERED
 from vista_guard.protocols import ChatFacts
 from vista_guard.reading.chat_json import BY_USER, USER_EVIDENCE
@@ -54,12 +56,18 @@ async def _documents(work: Work, parts: Parts) -> tuple[Passage, ...]:
         return await off_loop(sum(len(document.text) for document in turn.documents), _nearest, turn, limits.passages)
     if parts.documents is None or parts.trusts_ungrounded:
         return ()
-    return await retrieve(parts.documents, _question(work), limits.retrieved, limits.neighbours)
+    found = await retrieve(parts.documents, _question(work), limits.retrieved, limits.neighbours)
+    return await off_loop(sum(len(passage.text) for passage in found), _readable, found)
 
 
 def _nearest(turn: Turn, limit: int) -> tuple[Passage, ...]:
     chunks = [passage for document in turn.documents for passage in passages(document)]
-    return nearest_passages(turn.text, chunks, limit)
+    return _readable(nearest_passages(turn.text, chunks, limit))
+
+
+def _readable(found: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The passages in which a reader sees a word: empty tags and struck text are no evidence."""
+    return tuple(passage for passage in found if has_words(passage.text))
 
 
 def _question(work: Work) -> str:

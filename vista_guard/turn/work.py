@@ -224,8 +224,8 @@ class Work:
 
     @property
     def evidence_missing(self) -> bool:
-        """True if there was no evidence, facts about the chat aside. Evidence that failed to load is an error, not missing."""
-        return self.evidence is not None and self.evidence.only_channel
+        """True if there was no evidence that could verify a fact. Evidence that failed to load is an error, not missing."""
+        return self.evidence is not None and self.evidence.proves_nothing
 
     @property
     def index(self) -> int:

@@ -218,6 +218,67 @@ async def test_what_the_assistant_said_before_is_no_evidence(judge: EmbeddedJudg
     assert not (await check_of(judge, "The ferry takes two hours.", EvidenceSet(history=history))).supported
 
 
+def opinions(*texts: str) -> EvidenceSet:
+    passages = (passage.model_copy(update={"label": Label.OUT_OF_SCOPE}) for passage in known(*texts).knowledge)
+    return EvidenceSet(knowledge=tuple(passages))
+
+
+async def test_an_opinion_that_is_said_again_stays_one(judge: EmbeddedJudge) -> None:
+    tour = "The assistant would recommend the night tour with the lantern."
+    check = await check_of(judge, tour, opinions(tour))
+    assert not check.supported
+    assert check.finding is not None
+    assert (check.finding.label, [quote.quote for quote in check.finding.evidence]) == (Label.OUT_OF_SCOPE, [tour])
+    persona = known(tour, source=SourceKind.PERSONA)
+    assert (await check_of(judge, tour, persona)).supported
+    assert not (await check_of(judge, "The museum offers a night tour with a lantern.", opinions(tour))).supported
+
+
+@pytest.mark.parametrize(
+    ("opinion", "said", "label"),
+    [
+        ("You should not bring your dog.", "You can bring your dog.", Label.LACKING_EVIDENCE),
+        ("The assistant loves dogs.", "The assistant hates dogs.", Label.CONTRADICTED),
+    ],
+)
+async def test_an_opinion_contradicts_only_its_speaker(
+    judge: EmbeddedJudge, opinion: str, said: str, label: Label
+) -> None:
+    assert await label_of(judge, said, opinions(opinion)) is label
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The user lives in Lyon.",
+        "The user has two children.",
+        "The user's dog is called Rex.",
+        "The user ordered a lamp on Monday.",
+        "The user never eats meat.",
+        "The user would like a table for two.",
+    ],
+)
+async def test_a_user_is_believed_about_the_users_own_life(judge: EmbeddedJudge, said: str) -> None:
+    history = (Turn(role=Role.USER, text=said.replace("The user's", "My").replace("The user", "I")),)
+    assert (await check_of(judge, said, EvidenceSet(history=history))).supported
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ("I read that the user portal is open at night.", "The user portal is open at night."),
+        ("The user guides are open at night.", "The user guides are open at night."),
+        ("I'm entitled to a 40 euro refund.", "The user is entitled to a 40 euro refund."),
+        ("I will be refunded on Monday.", "The user will be refunded on Monday."),
+        ("I get a 40 euro refund.", "The user gets a 40 euro refund."),
+        ("Your support promised me a refund of 40 euros.", "Our support promised the user a refund of 40 euros."),
+    ],
+)
+async def test_a_user_is_not_believed_about_the_service(judge: EmbeddedJudge, user: str, said: str) -> None:
+    history = (Turn(role=Role.USER, text=user),)
+    assert not (await check_of(judge, said, EvidenceSet(history=history))).supported
+
+
 async def test_order_is_kept_and_claims_do_not_see_each_other(judge: EmbeddedJudge) -> None:
     texts = (
         "The tide hall opened in 1925.",

@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
-from vista_guard.reading.canonical import SHORT, Reading, as_written, concatenate, powers, replace_ranges
+from vista_guard.reading.canonical import SHORT, Reading, as_written, canonical, concatenate, powers, replace_ranges
 from vista_guard.reading.markdown import (
     ENDED,
     LONG_LINE,
@@ -318,6 +318,16 @@ def _clean(text: str) -> str:
     for pattern, replacement in _PRE_TOKENISED:
         text = pattern.sub(replacement, text)
     return text
+
+
+def has_words(text: str) -> bool:
+    """True if a reader sees a letter or a figure of it, an attribute's text included.
+
+    Example:
+        >>> [has_words(text) for text in ("It is old.", "<p>&nbsp;</p>", "~~It is old.~~")]
+        [True, False, False]
+    """
+    return any(map(str.isalnum, clean(render(canonical(text)).text)))
 
 
 _STAND_IN = re.compile("[\ue000-\uf8ff]")

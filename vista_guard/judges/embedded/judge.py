@@ -11,7 +11,7 @@ from pathlib import Path
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.weights import WEIGHTS
-from vista_guard.judges.contract import CONTRADICTED, growing
+from vista_guard.judges.contract import CONTRADICTED, growing, opinion_check
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
@@ -306,8 +306,8 @@ class EmbeddedJudge:
             by_claim: the pieces of each claim.
         """
         chosen = [
-            [candidate for candidate in candidates if can_affect_verdict(candidate, text)]
-            for text, candidates in zip(texts, by_claim, strict=True)
+            [candidate for candidate in candidates if can_affect_verdict(candidate, claim)]
+            for claim, candidates in zip(claims, by_claim, strict=True)
         ]
         pairs = [in_one_form(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
@@ -529,6 +529,8 @@ def _check(claim: Claim, weighed: ClaimPieces, against: Sequence[Scored]) -> Che
     """The check of a claim: `against` are contradicting pieces, which outrank the confirming ones."""
     best, confirming = weighed.best, weighed.found
     if confirming and not against:
+        if all(piece.origin.label is Label.OUT_OF_SCOPE for piece, _ in confirming):
+            return opinion_check(claim, quotes(confirming), best)
         return Check(claim=claim, supported=True, confidence=best, evidence=quotes(confirming), support=best)
     counter_evidence = quotes(against)
     if any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in confirming):

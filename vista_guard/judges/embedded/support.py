@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 
 from vista_guard.judges.contract import CONTRADICTED, SUPPORTED
 from vista_guard.judges.embedded.english import cues
-from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS, STEM, word_stems
+from vista_guard.judges.embedded.english.verbs import words_of
+from vista_guard.judges.embedded.english.words import (
+    ADVERBS,
+    AUXILIARIES,
+    DETERMINERS,
+    PRONOUNS,
+    STEM,
+    any_of,
+    is_auxiliary,
+    is_past,
+    word_stems,
+)
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms import clean
 from vista_guard.judges.embedded.mentions.clauses import read
@@ -31,7 +42,7 @@ from vista_guard.judges.embedded.veto import (
 )
 from vista_guard.reading.canonical import folded
 from vista_guard.reading.passages import quote_of
-from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
+from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,9 +115,17 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
     return 1 - NOWHERE if find_veto(folded(claim.text), piece.text) else score
 
 
-def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
+def can_affect_verdict(piece: EvidencePiece, claim: Claim) -> bool:
     """True if the piece can change the verdict: not if it can only support, and lacks a figure of the claim."""
-    return piece.refutes or lacking(claim, piece.text) is None
+    return decides(piece.origin, claim) and (piece.refutes or lacking(folded(claim.text), piece.text) is None)
+
+
+def decides(passage: Passage, claim: Claim) -> bool:
+    """True if the passage may support or contradict the claim. A remembered opinion decides no fact, but its own words and
+    what a speaker says of itself: "You should not bring your dog" does not contradict "You can bring your dog"."""
+    if passage.label is not Label.OUT_OF_SCOPE:
+        return True
+    return about_itself(claim) or same_statement(passage.text, claim.text)
 
 
 def find_veto(claim: str, evidence: str) -> str | None:
@@ -161,9 +180,42 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
     # Long codes and rare names can mislead the verifier even about verbatim text.
     if piece.origin.source is SourceKind.DOCUMENT and _says(folded(piece.quote.text), folded(claim.text)):
         return 1.0
-    if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
+    if piece.origin.source is SourceKind.HISTORY and not tells_of_user(folded(claim.text)):
         return 0.0
     return score
+
+
+_OF_USER = re.compile(r"(?i:the user)(?P<own>'s)? (?P<rest>.+)", re.DOTALL)
+_GRANTED = re.compile(
+    r"[\w' -]{0,60}?\b"
+    + any_of(
+        """can(?:not|'t)?, could, may, might, must, shall, should, will, won't, gets?, receives?,
+        allowed, charged, eligible, entitled, granted, guaranteed, owed, promised, refunded"""
+    )
+    + r"\b"
+)
+
+
+def tells_of_user(claim: str) -> bool:
+    """True if the claim is about the user's own life: its subject is the user or something of the user's, and it is nothing
+    that a service grants.
+
+    Examples:
+        >>> tells_of_user("The user lives in Lyon."), tells_of_user("The user's dog is called Rex.")
+        (True, True)
+        >>> tells_of_user("The user portal is open at night."), tells_of_user("The user is entitled to a refund.")
+        (False, False)
+    """
+    match = _OF_USER.match(claim)
+    if match is None or _GRANTED.match(match["rest"]):
+        return False
+    words = words_of(match["rest"].lower())
+    verb, *after = [word for word in words if word not in ADVERBS] or [""]
+    if match["own"] or is_auxiliary(verb) or is_past(verb):
+        return True
+    # In "the user guides are open" and "the user guides describe it", the first word is a noun.
+    is_noun = bool(after) and (is_auxiliary(after[0]) or cues.is_clear_base(after[0]))
+    return verb.endswith("s") and cues.can_be_verb(verb) and not is_noun
 
 
 def tells_of(claim: str, fact: str) -> bool:
@@ -202,9 +254,11 @@ def _says(sentence: str, claim: str) -> bool:
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
     """Probability that a piece contradicts the claim; for a denying piece, the support of its quote.
 
-    A piece that says the same with another figure, day or name needs only a leaning of the verifier (`LEANING`); a table's cell
-    with another figure, whose row and column the claim names, not even that.
+    A remembered opinion contradicts no fact. A piece that says the same with another figure, day or name needs only a leaning
+    of the verifier (`LEANING`); a table's cell with another figure, whose row and column the claim names, not even that.
     """
+    if not decides(piece.origin, claim):
+        return 0.0
     if piece.origin.source is SourceKind.CHANNEL and not tells_of(claim.text, piece.origin.text):
         return 0.0
     if piece.denies:

@@ -1,7 +1,8 @@
 """The net under a chat model that is careless, or does as a document tells it: why a label does not count.
 
-VERIFIED and CONTRADICTED need words of the evidence; VERIFIED needs words that the shipped rules and verifier don't read
-otherwise. OUT_OF_SCOPE and ABSTENTION need a claim that the embedded judge takes for an opinion or an abstention as well.
+VERIFIED and CONTRADICTED need words of the evidence, of a fact not those of an opinion; VERIFIED needs words that the shipped
+rules and verifier don't read otherwise. OUT_OF_SCOPE and ABSTENTION need a claim that the embedded judge takes for an opinion
+or an abstention as well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from vista_guard.judges.embedded.judge import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ShippedVerifier
 from vista_guard.judges.embedded.opposites import is_mentioned
 from vista_guard.judges.embedded.quantities import in_one_form
-from vista_guard.judges.embedded.support import evidence_text, find_veto, missing_everywhere, shorten
+from vista_guard.judges.embedded.support import (
+    decides,
+    evidence_text,
+    find_veto,
+    missing_everywhere,
+    shorten,
+    tells_of_user,
+)
 from vista_guard.judges.model.answers.labels import find_quotes
 from vista_guard.judges.model.answers.parsing import ParsedCategory
 from vista_guard.policy.turn_risk import FACTS
@@ -38,7 +46,7 @@ SILENT = ((0.0, 0.5), (1 / 3, 0.2), (1.0, 0.08))
 """Support by the shipped verifier below which a quote does not speak of its claim, by the greatest share of the claim's content
 words in it. Chosen on 700 pairs of a claim and a sentence on something else, 1.4 % of which pass by the quoted sentence alone,
 and on 35 paraphrases, of which 4 are asked about again; none was held out."""
-_SPEAKER = re.compile(r"\b(?:the user|the assistant)\b", re.IGNORECASE)
+_ASSISTANT = re.compile(r"\bthe assistant\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 
 
@@ -68,13 +76,16 @@ def _doubt(claim: Claim, category: ParsedCategory, evidence: EvidenceSet, *, quo
     found = find_quotes(category.quote, evidence)
     if not found:
         return f"gave {label} without words of the evidence"
+    if not any(decides(passage, claim) for passage, _ in found):
+        return f"gave {label} for what was only an opinion"
     return _other_words(claim, found) if label is Label.VERIFIED else None
 
 
 def _other_words(claim: Claim, found: Sequence[tuple[Passage, Span]]) -> str | None:
     """Why the quoted sentences do not carry the claim; None if they do."""
     text = folded(claim.text)
-    if all(passage.source is SourceKind.HISTORY for passage, _ in found) and not _SPEAKER.search(text):
+    said_before = all(passage.source is SourceKind.HISTORY for passage, _ in found)
+    if said_before and not (tells_of_user(text) or _ASSISTANT.search(text)):
         return "gave VERIFIED for what was only said before"
     quoted = folded("\n".join(_sentences(passage, span) for passage, span in found))
     if foreign_language(text) or foreign_language(quoted):
