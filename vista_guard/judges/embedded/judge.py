@@ -556,7 +556,7 @@ def _disputed_check(claim: Claim, confirming: Sequence[Scored], against: Sequenc
         claim=claim,
         label=Label.LACKING_EVIDENCE,
         confidence=confidence,
-        evidence=(*for_it, *against_it)[:MAX_EVIDENCE],
+        evidence=(*for_it[: MAX_EVIDENCE - 1], *against_it)[:MAX_EVIDENCE],
         reason=reason,
     )
     return Check(
