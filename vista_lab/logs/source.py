@@ -248,11 +248,12 @@ class BrokenEntry:
 
 @dataclass(frozen=True)
 class LogValue:
-    """A JSON value of a log: `place` is `line 3` or `conversation 3`."""
+    """A JSON value of a log: `place` is `line 3` or `conversation 3`. The row of a table is `headed`: all have its columns."""
 
     content: object
     place: str
     line: int | None = None
+    headed: bool = False
 
     def first_id(self, *given: object) -> str:
         """The first of these ids, as a text; the place if there is none."""
@@ -316,7 +317,8 @@ def _values(path: Path) -> Iterator[LogValue | BrokenEntry]:
         case Shape.TABLE:
             yield from _table(path)
         case Shape.PARQUET:
-            yield from (LogValue(row, place=f"row {number}", line=number) for number, row in parquet_rows(path))
+            for number, row in parquet_rows(path):
+                yield LogValue(row, place=f"row {number}", line=number, headed=True)
         case Shape.LINES:
             yield from _json_lines(path)
 
@@ -413,7 +415,10 @@ def _table(path: Path) -> Iterator[LogValue | BrokenEntry]:
     with open_log(path) as file:
         for line, row in csv_rows(file, delimiter_of(head.lstrip()) or ",", f"log {path}"):
             place = f"line {line}"
-            yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else LogValue(row, place=place, line=line)
+            if isinstance(row, str):
+                yield BrokenEntry(f"{path} {place}", row)
+            else:
+                yield LogValue(row, place=place, line=line, headed=True)
 
 
 def _json_lines(path: Path) -> Iterator[LogValue | BrokenEntry]:

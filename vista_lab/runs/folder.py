@@ -7,7 +7,7 @@
       summary.json    the figures, written at the end; the other three are enough to rebuild it
 
 Every table is made from the first three, without judging again. `vista-guard replay --out FILE` writes a file of reports
-without a folder; its manifest is `FILE.run.json`.
+without a folder; its manifest is `FILE.run.json`, and `FILE.answers.jsonl` has a `JudgedAnswer` for each report.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl
 
 BESIDE = ".run.json"
 """Suffix that turns the name of a file of reports into the name of its manifest."""
+
+ANSWERS = ".answers.jsonl"
+"""Suffix that turns the name of a file of reports into the name of its `AnswerFile`."""
 
 MANIFEST_VERSION = "1.0"
 """Changes in its first part when an older reader would misread a run."""
@@ -121,6 +124,41 @@ class Manifest(_Line):
         Raises ConfigError if they were not; names each field with both values.
         """
         refuse_differences(place, manifest_fields(made), manifest_fields(self))
+
+
+class JudgedAnswer(_Line):
+    """The `turn_key` of the logged turn that a report is on: of a turn that was withheld the report has no text."""
+
+    conversation_id: str
+    report_id: str
+    turn_key: str
+
+
+AnswerFile = LineFile[JudgedAnswer]
+"""Judged answers of a replay, open for adding."""
+
+_ANSWER_LINES = LineKind(
+    JudgedAnswer,
+    noun="key",
+    group=lambda answer: answer.conversation_id,
+    key=lambda answer: answer.report_id,
+    again=lambda answer: f"has the key of report {answer.report_id} again",
+)
+
+
+class _AsReports:
+    """The manifest of the reports says how their answers were read, too."""
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Claims nothing."""
+
+
+def open_answers(reports: Path) -> AnswerFile:
+    """Opens the judged answers beside a file of reports. One of an earlier version has none yet.
+
+    Raises ConfigError if the file is no such file or cannot be opened.
+    """
+    return AnswerFile.open(reports.with_name(reports.name + ANSWERS), _ANSWER_LINES, _AsReports())
 
 
 class GoldLine(_Line):

@@ -19,7 +19,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.folder import Manifest, ReportFile, Rows, begin
+from vista_lab.runs.folder import AnswerFile, JudgedAnswer, Manifest, ReportFile, Rows, begin
 from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 
@@ -63,9 +63,16 @@ class Steering:
 
 
 async def judge_all(
-    system: System, entries: Iterable[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
+    system: System,
+    entries: Iterable[Entry],
+    file: ReportFile,
+    claims: ClaimsMode,
+    steering: Steering,
+    answers: AnswerFile | None = None,
 ) -> tuple[Tally, str | None]:
     """Judges every turn without a report in the file. Only this process writes, wherever the system judges.
+
+    `answers` are those that the reports judged; None if the manifest has the rows themselves.
 
     Returns:
         The tally of all reports, including those of earlier runs, and the reason if the system's budget ran out: the turn that
@@ -76,7 +83,7 @@ async def judge_all(
         StoreError: a report could not be written; says how many are safe.
         JudgeError: the judge cannot be reached at all.
     """
-    run = _Run(system, iter(entries), file, claims, steering)
+    run = _Run(system, iter(entries), file, claims, steering, answers)
     await run_all(run.work() for _ in range(steering.concurrency))
     return run.tally, run.exhausted
 
@@ -121,12 +128,19 @@ def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int
 
 class _Run:
     def __init__(
-        self, system: System, entries: Iterator[Entry], file: ReportFile, claims: ClaimsMode, steering: Steering
+        self,
+        system: System,
+        entries: Iterator[Entry],
+        file: ReportFile,
+        claims: ClaimsMode,
+        steering: Steering,
+        answers: AnswerFile | None,
     ) -> None:
         self.system = system
         self.entries = entries
         self.file = file
         self.claims = claims
+        self.answers = answers
         self.on_progress = steering.on_progress
         self.stop = steering.stop
         self.tally = Tally()
@@ -147,7 +161,8 @@ class _Run:
     async def _judge_conversation(self, entry: LoggedConversation) -> None:
         wanted = wanted_turns(entry, self.claims)
         done = sorted(self.file.of_group(str(entry.conversation.id)), key=lambda report: report.turn_index)
-        _check_same_log(self.file, entry.conversation, done)
+        judged_answers = self.answers.of_group(str(entry.conversation.id)) if self.answers else []
+        _check_same_log(self.file, entry.conversation, done, judged_answers)
         for report in done:
             self.tally.add(report, entry.labels, resumed=True)
         missing = wanted - {report.turn_index for report in done}
@@ -170,6 +185,7 @@ class _Run:
             async for report in reports:
                 if report.unchecked and self._is_exhausted():
                     return judged
+                self._note_answer(entry.conversation, report)  # First: a kill leaves no report without its answer.
                 self.file.append(report)
                 self.tally.add(report, entry.labels)
                 self.on_progress(report)
@@ -180,6 +196,12 @@ class _Run:
             self._is_exhausted()
         await self.system.forget(str(entry.conversation.id))  # Else the knowledge of a long log fills the memory.
         return judged
+
+    def _note_answer(self, conversation: Conversation, report: TurnReport) -> None:
+        if self.answers is not None:
+            key = conversation.turn_key(report.turn_index)
+            name = str(conversation.id)
+            self.answers.append(JudgedAnswer(conversation_id=name, report_id=report.id, turn_key=key))
 
     def _is_exhausted(self) -> bool:
         """True if the system has no budget left in this run. A turn left unjudged for that is not a result."""
@@ -206,11 +228,15 @@ async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIte
             await close()
 
 
-def _check_same_log(file: ReportFile, conversation: Conversation, done: list[TurnReport]) -> None:
-    """Checks that turns delivered unchanged have the same text in their reports; else the reports are of another log."""
+def _check_same_log(
+    file: ReportFile, conversation: Conversation, done: list[TurnReport], answers: list[JudgedAnswer]
+) -> None:
+    """Checks that the reported turns are the log's, by their keys; without one, by the text if it was delivered unchanged."""
+    keys = {answer.report_id: answer.turn_key for answer in answers}
     for report in done:
         unchanged = report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
         turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None
-        if turn is None or (unchanged and turn.text != report.response):
+        same = turn is not None and keys.get(report.id) in (None, conversation.turn_key(report.turn_index))
+        if turn is None or not same or (unchanged and turn.text != report.response):
             place = f"turn {report.turn_index} of conversation {conversation.id}"
             raise ConfigError(f"{file.path} reports {place} with another text than this log. Choose another --out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from vista_guard.errors import InputError
 from vista_guard.guard import Guard
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import ReplaySummary
-from vista_lab.runs.folder import REPORT_LINES, ReportFile
+from vista_lab.runs.folder import REPORT_LINES, ReportFile, open_answers
 from vista_lab.runs.loop import ClaimsMode, Event, RunSettings, Steering, judge_all, manifest
 from vista_lab.systems.guarded import GuardSystem
 
@@ -61,10 +62,8 @@ async def replay(
     began = time.monotonic()
     system = GuardSystem("vista", guard)
     file = ReportFile.open(out, REPORT_LINES, manifest(system, None, RunSettings(claims)))
-    try:
-        tally, exhausted = await judge_all(system, log, file, claims, steering)
-    finally:
-        file.close()
+    with closing(file), closing(open_answers(out)) as answers:
+        tally, exhausted = await judge_all(system, log, file, claims, steering, answers)
     if claims is ClaimsMode.GIVEN and tally.conversations and not tally.turns and not steering.stop.is_set():
         raise InputError("no turn of the log carries claims; replay it with --claims judge")
     summary = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())

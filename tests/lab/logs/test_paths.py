@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.lab.logs.rows import broken, read, turns, written
+from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.logs.formats import Columns, LoggedConversation, detect, read_log
 from vista_lab.logs.paths import steps, value_at
@@ -100,3 +101,38 @@ def test_steps() -> None:
 
 def test_detection_is_as_before(tmp_path: Path) -> None:
     assert detect(written(tmp_path / "log.jsonl", [{"question": ASKED, "answer": LONG}])).name == "csv"
+
+
+SAID = [
+    {"m": {"t": "A", "id": 1}, "who": "user", "text": ASKED},
+    {"m": {"t": "A", "id": 2}, "who": "bot", "text": LONG, "docs": [GUIDE]},
+]
+"""A row each; only the bot's has documents."""
+MAP = "role=who,content=text,documents=docs,conversation="
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_path_to_the_conversation_keeps_its_rows_together(tmp_path: Path, packed: bool) -> None:
+    rows = [{**row, "m": json.dumps(row["m"])} for row in SAID] if packed else SAID
+    found = read(written(tmp_path / "log.jsonl", rows), columns=Columns.parse(f"{MAP}m.t"))
+    assert found == {"A": GROUNDED["line-1"]}
+
+
+def test_a_wrong_path_to_the_conversation_is_told(tmp_path: Path) -> None:
+    why = "has nothing at m.x: there is no 'x' in the keys t, id"
+    log = written(tmp_path / "log.jsonl", SAID)
+    assert broken(log, columns=Columns.parse(f"{MAP}m.x")) == [f"line {line}: {why}" for line in (1, 2)]
+
+
+def test_a_row_with_an_id_at_a_path_is_read_once(tmp_path: Path) -> None:
+    log, columns = written(tmp_path / "log.jsonl", [*SAID, SAID[1]]), Columns.parse(f"{MAP}m.t,id=m.id")
+    assert broken(log, columns=columns) == ["line 3: has the id 2 of line 2 again; the first one is used"]
+
+
+def test_a_column_that_no_row_has_is_told(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.jsonl", SAID)
+    (entry,) = read_log(log, columns=Columns.parse(f"{MAP.replace('docs', 'dosc')}m.t"))
+    assert isinstance(entry, LoggedConversation)
+    assert [omission.what for omission in entry.omissions] == ["no documents at dosc"]
+    with raises(ConfigError, "log.jsonl", "txt"):
+        read(log, columns=Columns.parse("conversation=m.t,role=who,content=txt"))

@@ -15,10 +15,11 @@ from tests.lab.judges import RuleJudge
 from tests.raising import raises
 from vista_guard.errors import ConfigError, InputError, StoreError
 from vista_guard.guard import Guard
+from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
-from vista_guard.types import Claim, JudgeInfo, Label, Persona, TurnReport
+from vista_guard.types import Action, Claim, JudgeInfo, Label, Persona, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import LabelAgreement
 from vista_lab.runs.folder import read_manifest
@@ -37,7 +38,7 @@ def logged(name: str, turns: int = 3) -> LoggedConversation:
     return LoggedConversation(conversation(*said, id=name), {}, line=1)
 
 
-def guard(judge: RuleJudge | None = None, policy: str = "monitor", **more: object) -> Guard:
+def guard(judge: RuleJudge | None = None, policy: LabelPolicy | str = "monitor", **more: object) -> Guard:
     return Guard(judge or RuleJudge(), policy, knowledge=MemoryKnowledge(WordEmbedder()), **more)  # type: ignore[arg-type]
 
 
@@ -182,7 +183,7 @@ async def test_reports_made_in_another_way_are_not_mixed(tmp_path: Path) -> None
         assert difference in str(raised.value)
         assert str(raised.value).endswith(". Choose another --out, or run with the same")
     assert out.read_bytes() == before
-    assert files(tmp_path) == ["reports.jsonl", "reports.jsonl.run.json"]
+    assert files(tmp_path) == ["reports.jsonl", "reports.jsonl.answers.jsonl", "reports.jsonl.run.json"]
 
 
 @pytest.mark.parametrize("content", ['{"messages": []}', '{"messages": []}\n', "My novel"])
@@ -211,6 +212,43 @@ async def test_reports_on_another_log_are_refused(tmp_path: Path) -> None:
     for other in (changed, conversation(user("?"), id="a")):
         with raises(ConfigError, out, "1", "log", "--out"):
             await replay(guard(), [LoggedConversation(other, {})], out)
+
+
+@pytest.mark.parametrize(
+    ("policy", "action"),
+    [
+        (build_policy("strict"), Action.BLOCK),
+        (
+            build_policy("balanced", {"rules": {"CONTRADICTED": {"action": "REPAIR"}}, "repair": "annotate"}),
+            Action.REPAIR,
+        ),
+    ],
+)
+async def test_a_withheld_answer_that_was_changed_is_refused(
+    tmp_path: Path, policy: LabelPolicy, action: Action
+) -> None:
+    out = tmp_path / "reports.jsonl"
+    log, changed = (
+        [LoggedConversation(conversation(user("?"), assistant(f"I like it. {text}"), id="a"), {})]
+        for text in ("Pier a is not old", "Pier a is not new")
+    )
+    await replay(guard(policy=policy), log, out)
+    assert [report.decision.action for report in read(out)] == [action]
+    assert (await replay(guard(policy=policy), log, out)).resumed == 1
+    with raises(ConfigError, out, "1", "log", "--out"):
+        await replay(guard(policy=policy), changed, out)
+    # A turn that is judged again has the answer that the log has by now.
+    out.write_bytes(b"")
+    await replay(guard(policy=policy), changed, out)
+    assert (await replay(guard(policy=policy), changed, out)).resumed == 1
+
+
+async def test_a_replay_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "reports.jsonl"
+    await replay(guard(), [logged("a")], out)
+    (tmp_path / "reports.jsonl.answers.jsonl").unlink()
+    summary = await replay(guard(), [logged("a"), logged("b")], out)
+    assert (summary.turns, summary.resumed) == (6, 3)
 
 
 async def test_two_replays_never_write_into_one_file(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ TEXTS = (*USUAL["content"], "value")
 PEOPLE = {**{name: Role(role) for name, role in payloads.ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
-NEEDED = ("messages", "role", "content", "question", "answer")
+NEEDED = ("conversation", "messages", "role", "content", "question", "answer")
 """Fields that a row must have, if they are mapped to a path."""
 
 YES = {"bad": False, "good": True}
@@ -81,13 +81,14 @@ class Columns:
             return cls({**names, "label": column}, YES[told])
         return cls(names)
 
-    def among(self, there: Iterable[str]) -> Self:
-        """Completes the map with the usual names among the table's columns.
+    def among(self, there: Iterable[str], *, every: bool = True) -> Self:
+        """Completes the map with the usual names among the columns of the first row; with `every`, no row has others.
 
-        Raises InputError if the table lacks a mapped column, or has none for a needed field.
+        Raises InputError if the row lacks a mapped column that it must have, or has none for a needed field.
         """
         known = {name.strip().lower(): name for name in there}
-        roots = [name if name in known.values() else str(steps(name)[0]) for name in self.names.values()]
+        told = [name for key, name in self.names.items() if every or key in NEEDED]
+        roots = [name if name in known.values() else str(steps(name)[0]) for name in told]
         missing = [column for column in roots if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
@@ -105,13 +106,26 @@ class Columns:
         kept = {key: name for key, name in self.names.items() if key in told.names or name in known.values()}
         return replace(self, names={**self.names, **_usual(known, kept.values()), **kept})
 
-    def cells(self, content: Mapping[str, Any], omissions: list[Omission]) -> dict[str, Any]:
+    def absent(self, there: Iterable[str]) -> list[Omission]:
+        """The mapped columns that are not `there`, in any row; `cells` notes paths itself, row by row."""
+        known = {*there}
+        return [
+            Omission(f"no {key} at {name}")
+            for key, name in self.names.items()
+            if name not in known and len(steps(name)) == 1
+        ]
+
+    def cells(
+        self, content: Mapping[str, Any], omissions: list[Omission], fields: Collection[str] = USUAL
+    ) -> dict[str, Any]:
         """The cells of a row by field; a path without a value is noted in `omissions`.
 
         Raises InputError if a row has nothing at the path of a field in `NEEDED`.
         """
         found: dict[str, Any] = {}
         for key, name in self.names.items():
+            if key not in fields:
+                continue
             if name in content or len(steps(name)) == 1:
                 found[key] = content.get(name)
                 continue
@@ -176,27 +190,32 @@ def read(
             continue
         try:
             keys = tuple(map(str, content))
-            known = known or told.among(keys)
+            known = known or told.among(keys, every=value.headed)
         except InputError as exc:
             hint = messages_told(content)
             raise ConfigError(f"log {source} {exc}{hint and f'. {hint}'}") from exc  # Every row would say the same.
         here = kinds.get(keys) or kinds.setdefault(keys, known.of_row(keys, told))
-        names = here.names
-        identity = content.get(names.get("id", ""))
+        try:
+            cells = here.cells(content, [], ("id", "conversation"))
+        except (InputError, RecursionError) as exc:
+            yield broken_entry(source, value, exc)
+            continue
+        identity = cells.get("id")
         first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
         if first != value.place:
             again = InputError(f"has the id {identity} of {first} again; the first one is used")
             yield broken_entry(source, value, again)
             continue
-        name = value.first_id(content.get(names.get("conversation", "")))
+        name = value.first_id(cells.get("conversation"))
         try:
             threads[name].append(_row(content, here, value))
         except (InputError, RecursionError) as exc:
             spoiled.setdefault(name, value.place)
             yield broken_entry(source, value, exc)
+    absent = told.absent(chain.from_iterable(kinds))
     for name, rows in threads.items():
         if name not in spoiled:
-            yield _conversation(name, rows, source)
+            yield _conversation(name, rows, source, absent)
         elif rows:
             # Without the unreadable turn or document, answers would be checked against too little.
             why = f"is not judged, as its {spoiled[name]} cannot be read; mend that first"
@@ -280,7 +299,9 @@ def _text(cell: object) -> str:
     return "" if cell is None else text if isinstance(text, str) else str(cell)
 
 
-def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:
+def _conversation(
+    name: str, rows: list[_Row], source: str, absent: Sequence[Omission]
+) -> LoggedConversation | BrokenEntry:
     timeless = [row for row in rows if row.time is None]
     if timeless and len(timeless) < len(rows):
         place = f"{source} {timeless[0].value.place}"
@@ -289,7 +310,7 @@ def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversatio
     first = rows[0].value
     try:
         messages = list(chain.from_iterable(row.messages for row in ordered))
-        omissions = [omission for row in ordered for omission in row.omissions]
+        omissions = [*absent, *(omission for row in ordered for omission in row.omissions)]
         entry = logged(messages, name, first.line, omissions=omissions)
     except InputError as exc:
         return BrokenEntry(f"{source} {first.place}", f"conversation {name}: {exc}")
