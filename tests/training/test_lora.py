@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 
-from training import snapshot  # noqa: E402
+from training import average, snapshot  # noqa: E402
 from vista_lab.training import lora, train  # noqa: E402
 from vista_lab.training.examples import Example  # noqa: E402
 from vista_lab.training.model import EncoderConfig, Verifier, base_folder, load_base, verifier_of  # noqa: E402
@@ -114,6 +114,16 @@ def test_a_milestone_keeps_the_mean_alone(tmp_path: Path) -> None:
     assert own.keys() == kept.keys()
     assert all(torch.allclose(own[name], kept[name], atol=2e-3) for name in own)
     assert (tmp_path / "milestone.pt").stat().st_size < (tmp_path / "last.pt").stat().st_size / 4
+
+
+def test_the_mean_of_milestones_is_adapters_again() -> None:
+    torch.manual_seed(3)
+    one, other = ({"x.a": torch.randn(4, 6), "x.b": torch.randn(5, 4), "norm.bias": torch.randn(5)} for _ in range(2))
+    same = average.as_adapters([one, one], [0.5, 0.5])
+    assert torch.allclose((same["x.b"] @ same["x.a"]).float(), one["x.b"] @ one["x.a"], atol=0.02)
+    both = average.as_adapters([one, other], [0.25, 0.75])
+    assert {name: tensor.shape for name, tensor in both.items()} == {name: tensor.shape for name, tensor in one.items()}
+    assert torch.allclose(both["norm.bias"].float(), 0.25 * one["norm.bias"] + 0.75 * other["norm.bias"], atol=0.01)
 
 
 def test_an_adapter_of_other_layers_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@
       summary.json    the figures, written at the end; the other three are enough to rebuild it
 
 Every table is made from the first three, without judging again. `vista-guard replay --out FILE` writes a file of reports
-without a folder; its manifest is `FILE.run.json`, and `FILE.answers.jsonl` has a `JudgedAnswer` for each report.
+without a folder; its manifest is `FILE.run.json`, and `FILE.answers.jsonl` has a `AnswerKey` for each report.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Manifest(_Line):
         refuse_differences(place, manifest_fields(made), manifest_fields(self))
 
 
-class JudgedAnswer(_Line):
+class AnswerKey(_Line):
     """The `turn_key` of the logged turn that a report is on: of a turn that was withheld the report has no text."""
 
     conversation_id: str
@@ -134,11 +134,11 @@ class JudgedAnswer(_Line):
     turn_key: str
 
 
-AnswerFile = LineFile[JudgedAnswer]
-"""Judged answers of a replay, open for adding."""
+AnswerFile = LineFile[AnswerKey]
+"""Keys of a replay's answers, open for adding."""
 
 _ANSWER_LINES = LineKind(
-    JudgedAnswer,
+    AnswerKey,
     noun="key",
     group=lambda answer: answer.conversation_id,
     key=lambda answer: answer.report_id,

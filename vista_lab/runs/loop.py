@@ -19,7 +19,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.folder import AnswerFile, JudgedAnswer, Manifest, ReportFile, Rows, begin
+from vista_lab.runs.folder import AnswerFile, AnswerKey, Manifest, ReportFile, Rows, begin
 from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 
@@ -201,7 +201,7 @@ class _Run:
         if self.answers is not None:
             key = conversation.turn_key(report.turn_index)
             name = str(conversation.id)
-            self.answers.append(JudgedAnswer(conversation_id=name, report_id=report.id, turn_key=key))
+            self.answers.append(AnswerKey(conversation_id=name, report_id=report.id, turn_key=key))
 
     def _is_exhausted(self) -> bool:
         """True if the system has no budget left in this run. A turn left unjudged for that is not a result."""
@@ -229,7 +229,7 @@ async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIte
 
 
 def _check_same_log(
-    file: ReportFile, conversation: Conversation, done: list[TurnReport], answers: list[JudgedAnswer]
+    file: ReportFile, conversation: Conversation, done: list[TurnReport], answers: list[AnswerKey]
 ) -> None:
     """Checks that the reported turns are the log's, by their keys; without one, by the text if it was delivered unchanged."""
     keys = {answer.report_id: answer.turn_key for answer in answers}

@@ -78,9 +78,7 @@ async def judge_turn(
 async def label(judge: Judge, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
     """Adds a `finding` to every unsupported check, by `categorize`; `Unchecked` replaces a check whose category failed."""
     checks = [answer for answer in answers if isinstance(answer, Check) and not answer.supported]
-    unlabelled = [check for check in checks if check.finding is None]
-    labelled = iter(await contract.categorize(judge, unlabelled, evidence))
-    labels = iter([check.finding or next(labelled) for check in checks])
+    labels = iter(await contract.categorize(judge, checks, evidence))
     return [
         _with_finding(answer, next(labels)) if isinstance(answer, Check) and not answer.supported else answer
         for answer in answers
