@@ -7,7 +7,7 @@
       summary.json    the figures, written at the end; the other three are enough to rebuild it
 
 Every table is made from the first three, without judging again. `vista-guard replay --out FILE` writes a file of reports
-without a folder; its manifest is `FILE.run.json`, and `FILE.answers.jsonl` has a `AnswerKey` for each report.
+without a folder; its manifest is `FILE.run.json`, and `FILE.answers.jsonl` has an `AnswerKey` for each report.
 """
 
 from __future__ import annotations
