@@ -394,7 +394,7 @@ class ClaimPieces:
 
     @property
     def disputing(self) -> list[Scored]:
-        """What other documents say against the claim, if one document confirms it."""
+        """The contradictions of other documents, if one document confirms the claim."""
         told = [piece for piece, _ in self.found if piece.origin.source is SourceKind.DOCUMENT]
         return _of_other_documents(self.against, told) if told else []
 
