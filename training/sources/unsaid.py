@@ -1,4 +1,4 @@
-"""What a text does not say: "The page doesn't say whether …" holds where the text leaves it open, and is false where it tells.
+"""Statements that a text leaves something open ("The page doesn't say whether …"): true where it does, false where it tells.
 
 Made from the claims that were written for this project, since each says whether its text decides it, and from the questions of
 DSTC9's FAQ, with the snippet that answers among those of the page or left out.

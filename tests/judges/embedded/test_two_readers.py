@@ -136,7 +136,7 @@ SILENT = "The page doesn't say whether the tower room is heated."
 
 
 def said_of(claim: str, careful: Rows | None) -> Finding:
-    """What is found of a claim that the quick reader takes for nothing."""
+    """The finding on a claim that the quick reader takes for nothing."""
     quick = Rows({claim: (0.01, 0.19, 0.8)})
     limits = replace(Calibration.load(), reader=FIT)
     judge = EmbeddedJudge(quick, OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)

@@ -57,14 +57,16 @@ MAX_EVIDENCE = 3
 """Most quotes of a check."""
 
 
-def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...]:
+def quotes(scored: Sequence[Scored]) -> tuple[Evidence, ...]:
     """The best quotes, one per passage: the first, which is the shortest sufficient one. Passages overlap, quotes do not."""
     first: dict[int, tuple[EvidencePiece, float]] = {}
     for piece, score in scored:
         first.setdefault(id(piece.origin), (piece, score))
-    best = (quote_of(piece.quote, score) for piece, score in sorted(first.values(), key=lambda pair: -pair[1]))
-    places = {(quote.source, quote.source_id, quote.span, quote.quote): quote for quote in reversed(list(best))}
-    return tuple(reversed(places.values()))[:MAX_EVIDENCE]
+    found: dict[tuple[object, ...], Evidence] = {}
+    for piece, score in sorted(first.values(), key=lambda pair: -pair[1]):
+        quote = quote_of(piece.quote, score)
+        found.setdefault((quote.source, quote.source_id, quote.span, quote.quote), quote)
+    return tuple(found.values())[:MAX_EVIDENCE]
 
 
 def source_phrase(evidence: Evidence) -> str:
@@ -401,10 +403,8 @@ class ClaimPieces:
     def decisive(self, contradicted: float) -> list[Judged]:
         """The piece that speaks most for the claim, and one that speaks more against it, if by `contradicted` at least."""
         for_it = [row for row in self.judged if row[0].supports]
-        others = [piece for piece, _ in self.disputing]
-        against = [
-            row for row in self.judged if (any(row[0] is piece for piece in others) if others else row[0].refutes)
-        ]
+        others = {id(piece) for piece, _ in self.disputing}
+        against = [row for row in self.judged if (id(row[0]) in others if others else row[0].refutes)]
         best = [max(for_it, key=lambda row: float(row[1][SUPPORTED]))] if for_it else []
         worst = [max(against, key=lambda row: float(row[1][CONTRADICTED]))] if against else []
         said = [row for row in worst if not best or float(row[1][CONTRADICTED]) >= contradicted]
