@@ -146,6 +146,11 @@ def test_what_is_no_policy_is_refused_at_once() -> None:
         Guard(ScriptedJudge({}), 5)  # type: ignore[arg-type]
 
 
+def test_a_judge_s_name_is_told_where_to_go() -> None:
+    with raises(ConfigError, "judge", "embedded-quick", "from_settings"):
+        Guard("embedded-quick")  # type: ignore[arg-type]
+
+
 def test_a_policy_says_whether_it_withholds_and_repairs() -> None:
     with raises(ConfigError, "withholds"):
         Guard(ScriptedJudge({}), lambda outcomes, *, evidence_missing: None)  # type: ignore[arg-type]

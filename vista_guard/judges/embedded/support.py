@@ -39,6 +39,7 @@ from vista_guard.judges.embedded.veto import (
     other_name,
     other_terms,
     replaced_figure,
+    replaced_limit,
 )
 from vista_guard.reading.canonical import folded
 from vista_guard.reading.passages import quote_of
@@ -275,7 +276,7 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
         return OTHER_FIGURE
     if score < LEANING:
         return score
-    replaced = any(other(claim_text, known) for other in (other_figure, other_limit, other_day, other_name))
+    replaced = any(other(claim_text, known) for other in (other_figure, replaced_limit, other_day, other_name))
     return OTHER_FIGURE if replaced else score
 
 

@@ -272,8 +272,19 @@ def other_figure(claim: str, evidence: str) -> bool:
     missing = replaced_figure(claim, evidence)
     if missing is None:
         return False
-    place = claim.find(missing)
-    context = f"{claim[:place]} {claim[place + len(missing) :]}".lower()
+    return _of_same_matter(claim, missing, evidence) and not _HEDGED.search(claim[: claim.find(missing)])
+
+
+def replaced_limit(claim: str, evidence: str) -> bool:
+    """True if the evidence, one sentence, has most content words of the claim, but its limit only with other figures."""
+    missing = other_limit(claim, evidence)
+    return missing is not None and _of_same_matter(claim, missing, evidence)
+
+
+def _of_same_matter(claim: str, figure: str, evidence: str) -> bool:
+    """True if a sentence has most content words that the claim has beside a figure."""
+    place = claim.find(figure)
+    context = f"{claim[:place]} {claim[place + len(figure) :]}".lower()
     words = [word for word in _WORDS.findall(context) if word not in _IDLE]
     content, known = content_words(context), word_stems(evidence)
     shared = [word[:STEM] in known for word in words if word in content]
@@ -282,8 +293,7 @@ def other_figure(claim: str, evidence: str) -> bool:
         {word, behind} <= content and word[:STEM] not in known and behind[:STEM] in known
         for word, behind in pairwise(words)
     )
-    same = bool(shared) and sum(shared) >= SAME_MATTER * len(shared)
-    return same and not narrowed and not _HEDGED.search(claim[:place])
+    return bool(shared) and sum(shared) >= SAME_MATTER * len(shared) and not narrowed
 
 
 def replaced_figure(claim: str, evidence: str) -> str | None:
@@ -460,8 +470,9 @@ def other_limit(claim: str, evidence: str) -> str | None:
 
 
 def _limit(text: str, amount: Amount) -> str | None:
-    match = _LIMIT.search(text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("))
-    return match.lastgroup if match else None
+    before = text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹(")
+    match = _LIMIT.search(before)
+    return _side(before, match, match.lastgroup or "") if match else None
 
 
 def _is_alike(amount: Amount, given: Amount) -> bool:
@@ -499,8 +510,25 @@ def _context(text: str, amount: Amount) -> tuple[str, str]:
 
 
 def _bound(before: str, behind: str) -> str:
-    match = _BOUND.search(before) or _OR_SO.match(behind)
+    match = _BOUND.search(before)
+    if match:
+        return _side(before, match, match.lastgroup or "most")
+    match = _OR_SO.match(behind)
     return "" if match is None else match.lastgroup or "most"
+
+
+_FORBIDDEN = re.compile(
+    r"\b(?:cannot|(?:can|may|must|should|shall|will|need) not|(?:ca|must|should|sha|wo|need)n't|not (?:allowed|permitted)"
+    r"|no [\w-]+ (?:can|may|must|should|will))\b[^\d.,;:]*$",
+    re.I,
+)
+
+
+def _side(before: str, comparison: re.Match[str], side: str) -> str:
+    """The side of an amount that a comparison before it leaves open: "must not weigh more than" is a limit at the top."""
+    if _FORBIDDEN.search(before[: comparison.start()]):
+        return "least" if side == "most" else "most"
+    return side
 
 
 @lru_cache(maxsize=1024)

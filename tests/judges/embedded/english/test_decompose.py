@@ -444,6 +444,8 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         ("How much money do I need?", "These two rules will help."),
         ("How much is a visit?", "Children under 16 pay 4 pounds."),
         ("What does a ticket cost?", "Members with a card pay 4 pounds."),
+        ("How much is the annual fee?", "You can withdraw up to $500 a day."),
+        ("How long does delivery take?", "You may return items within 30 days."),
     ],
 )
 def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vista_guard.judges.embedded.veto import lacking, other_limit
+from vista_guard.judges.embedded.veto import lacking, other_limit, other_terms, replaced_limit
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,24 @@ def test_a_limit_that_the_only_amount_is_beyond_is_named(claim: str, evidence: s
 )
 def test_an_estimate_is_near_and_a_date_in_figures_is_a_date(claim: str, evidence: str, missing: str | None) -> None:
     assert lacking(claim, evidence) == missing
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "other"),
+    [
+        ("Bags must not weigh more than 20 kg.", "Bags weigh at most 20 kg.", None),
+        ("Bags weigh at most 20 kg.", "Bags must not weigh more than 20 kg.", None),
+        ("No guest may be younger than 18 years.", "Guests are at least 18 years old.", None),
+        ("The water can't have less than 28 degrees.", "The water has at most 28 degrees.", "28"),
+        ("Bags weigh at least 20 kg.", "Bags must not weigh more than 20 kg.", "20"),
+        ("Bags must weigh more than 20 kg.", "Bags weigh at most 20 kg.", "20"),
+    ],
+)
+def test_a_forbidden_excess_is_a_limit_at_the_top(claim: str, evidence: str, other: str | None) -> None:
+    assert other_terms(claim, evidence) == other
+
+
+def test_a_limit_of_something_else_replaces_none() -> None:
+    claim = "A claim cannot be for more than $10,000."
+    assert not replaced_limit(claim, "Nobody can file two cases for more than $2,500 each.")
+    assert replaced_limit(claim, "A claim cannot be for more than $2,500.")
