@@ -25,9 +25,10 @@ from starlette.responses import JSONResponse
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.proxy import metrics, shared_account
 from vista_guard.proxy.identity import DividedDocuments, shares_documents
-from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import read_json
 from vista_guard.settings.sources import is_loopback
+from vista_guard.types import ANONYMOUS
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
