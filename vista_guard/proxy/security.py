@@ -53,8 +53,9 @@ async def _http_error(_request: Request, exc: Exception) -> JSONResponse:
 
 async def _validation_error(_request: Request, exc: Exception) -> JSONResponse:
     first = exc.errors()[0] if isinstance(exc, RequestValidationError) else {"loc": (), "msg": "not valid"}
-    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-    return error_response(400, f"{where}: {first['msg']}", "invalid_request")
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    whole = "the request's body is no JSON object; send one, with the header content-type: application/json"
+    return error_response(400, f"{where}: {first['msg']}" if where else whole, "invalid_request")
 
 
 async def _guard_error(request: Request, exc: Exception) -> JSONResponse:
