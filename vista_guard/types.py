@@ -435,6 +435,9 @@ class RepairMode(StrEnum):
     REFUSE = "refuse"
 
 
+ANONYMOUS = "default"
+"""The tenant of everybody behind a proxy without keys."""
+
 SCHEMA_VERSION = "1.6"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 

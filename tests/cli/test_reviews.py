@@ -15,7 +15,7 @@ from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviewed import ConsensusClaim, Op
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
-from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
+from vista_guard.types import ANONYMOUS, Action, Decision, JudgeInfo, Label, TurnReport
 from vista_lab.annotate.batches import Batches
 from vista_lab.annotate.forms import Answers
 
@@ -115,6 +115,20 @@ def test_facts_about_the_chat_are_added_listed_and_removed(url: str) -> None:
     code, output = run("facts", "--remove", 7, "--reports", url)
     assert (code, "7" in output) == (2, True)
     assert run("facts", "--remove", 1, "--reports", url) == (0, "")
+
+
+def test_a_fact_of_no_tenant_holds_behind_a_proxy_without_keys(url: str) -> None:
+    fact = "There is a button below the chat."
+    assert "without tenants" in run("facts", "--add", fact, "--reports", url)[1]
+    assert "acme" in run("facts", "--add", "There is a form.", "--tenant", "acme", "--reports", url)[1]
+
+    async def known() -> list[list[str]]:
+        store = SqlReports(url)
+        found = [list(await store.chat_facts(tenant)) for tenant in (None, ANONYMOUS, "acme", "zoo")]
+        await store.aclose()
+        return found
+
+    assert _aio.run(known()) == [[fact], [fact], ["There is a form."], []]
 
 
 def test_a_claim_that_became_a_fact_is_exported_as_fine(url: str, tmp_path: Path) -> None:

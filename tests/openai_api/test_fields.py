@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vista_guard.openai_api.fields import Sifting, sift_chunk, sift_completion, sift_response
+from vista_guard.openai_api.fields import Sifting, request_error, sift_chunk, sift_completion, sift_response
 
 SAID: dict[str, Any] = {"role": "assistant", "content": "It opened in 1925.", "refusal": None, "annotations": []}
 CHOICE = {"index": 0, "message": SAID, "logprobs": None, "finish_reason": "stop"}
@@ -77,6 +77,17 @@ def test_a_response_passes_with_what_it_repeats_of_the_request() -> None:
 def test_an_empty_finish_reason_ends_nothing() -> None:
     told = sift_chunk({"choices": [{"index": 0, "delta": {"content": "It"}, "finish_reason": ""}]}, Sifting())
     assert told == {"choices": [{"index": 0, "delta": {"content": "It"}, "finish_reason": None}]}
+
+
+def test_the_message_of_a_refused_request_is_passed_on_and_not_told_as_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    message = "No such model. " * 99
+    error = {"message": message, "type": "not_found", "param": "model", "code": 7}
+    assert request_error(404, {"error": error}) == {**error, "message": message[:1000]}
+    assert request_error(429, {"error": "slow down"})["message"] == "slow down"
+    assert request_error(500, {"error": error})["message"] == "upstream answered with status 500"
+    assert not caplog.records
 
 
 def test_each_name_is_told_once_and_no_value(caplog: pytest.LogCaptureFixture) -> None:

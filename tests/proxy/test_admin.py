@@ -317,6 +317,21 @@ def test_text_that_is_no_json_is_refused(guarded: Site) -> None:
     assert guarded.post("/guard/chekc", {}).json()["error"]["message"].startswith("the guard has no such route")
 
 
+@pytest.mark.parametrize(
+    ("path", "content", "kind"),
+    [
+        ("/guard/check", b"{}", "application/x-www-form-urlencoded"),  # as curl -d sends it
+        (LITELLM, b"{}", "text/plain"),
+        ("/guard/check", b"[]", "application/json"),
+        ("/guard/check", b"", "application/json"),
+    ],
+)
+def test_a_body_that_is_not_read_as_json_names_the_header(guarded: Site, path: str, content: bytes, kind: str) -> None:
+    answer = guarded.client.post(path, content=content, headers={"x-api-key": ACME, "content-type": kind})
+    assert answer.status_code == 400
+    assert "content-type: application/json" in answer.json()["error"]["message"]
+
+
 def test_a_check_that_takes_too_long_is_ended(knowledge: MemoryKnowledge, sqlite: SqlReports) -> None:
     made = site(knowledge, sqlite, request_timeout_s=1e-9)
     answer = made.post("/guard/check", check_body())

@@ -181,7 +181,11 @@ def facts(
     add: Annotated[str | None, typer.Option(metavar="SENTENCE", help="Add this fact about the chat.")] = None,
     remove: Annotated[int | None, typer.Option(metavar="NUMBER", help="Remove the fact of this number.")] = None,
     tenant: Annotated[
-        str | None, typer.Option(metavar="NAME", help="List only this tenant's facts; with --add, its owner.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="List only this tenant's facts; with --add, its owner. A fact without one is for guards without tenants.",
+        ),
     ] = None,
     who: Annotated[str, typer.Option(metavar="NAME", help="Name of the person who adds or removes.")] = "operator",
     reports: ReportsOption = None,
@@ -206,7 +210,8 @@ def facts(
         with closing(Reviews(Database(url, create=add is not None))) as queue:
             if add is not None:
                 told = "added" if queue.add_fact(add, who, tenant) else "known already"
-                typer.echo(f"{told}; the next answers may say it", err=True)
+                whose = "of guards without tenants" if tenant is None else f"to the tenant {tenant}"
+                typer.echo(f"{told}; the next answers {whose} may say it", err=True)
             if remove is not None and not queue.remove_facts([remove], who):
                 raise InputError(f"there is no fact {remove}; vista-guard reviews facts lists their numbers")
             for fact in queue.facts():

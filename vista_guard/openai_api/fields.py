@@ -289,7 +289,9 @@ def _token_entry(entry: object, spelling: bytes) -> Json:
 
 _ERROR_NAME: Final = re.compile(r"[a-z_]{1,40}")
 _LONGEST_ERROR: Final = 1000
-_REQUEST_ERROR: Final = _fields("event", {**_all(_token, "type param"), "code": _either(_integer, _token)})
+_REQUEST_ERROR: Final = _fields(
+    "event", {**_all(_token, "type param"), "code": _either(_integer, _token), "message": _anything}
+)
 
 
 def request_error(status: int, body: object) -> Json:
@@ -300,7 +302,7 @@ def request_error(status: int, body: object) -> Json:
     # Servers that cannot read what their model said answer with a 500 that quotes it.
     if isinstance(message, str) and (400 <= status < 500 or status == 503):
         details = as_object(_REQUEST_ERROR(error, Sifting()))
-        return {**scrubbed, "message": message[:_LONGEST_ERROR], **details}
+        return {**scrubbed, **details, "message": message[:_LONGEST_ERROR]}
     return {
         **scrubbed,
         "message": f"upstream answered with status {status}",

@@ -25,9 +25,10 @@ from starlette.responses import JSONResponse
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
 from vista_guard.proxy import metrics, shared_account
 from vista_guard.proxy.identity import DividedDocuments, shares_documents
-from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import read_json
 from vista_guard.settings.sources import is_loopback
+from vista_guard.types import ANONYMOUS
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -52,8 +53,9 @@ async def _http_error(_request: Request, exc: Exception) -> JSONResponse:
 
 async def _validation_error(_request: Request, exc: Exception) -> JSONResponse:
     first = exc.errors()[0] if isinstance(exc, RequestValidationError) else {"loc": (), "msg": "not valid"}
-    where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-    return error_response(400, f"{where}: {first['msg']}", "invalid_request")
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    whole = "the request's body is no JSON object; send one, with the header content-type: application/json"
+    return error_response(400, f"{where}: {first['msg']}" if where else whole, "invalid_request")
 
 
 async def _guard_error(request: Request, exc: Exception) -> JSONResponse:

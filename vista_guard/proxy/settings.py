@@ -14,9 +14,7 @@ from vista_guard.openai_api.routes import check_pattern
 from vista_guard.openai_api.wire import MAX_STREAM_EVENTS
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.settings.sources import Section, is_loopback
-
-ANONYMOUS = "default"
-"""The tenant of everybody, where no keys are set."""
+from vista_guard.types import ANONYMOUS
 
 TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 KEY_HASH = re.compile(r"sha256:[0-9a-f]{64}")

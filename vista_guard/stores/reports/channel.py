@@ -21,6 +21,7 @@ from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import same_columns
 from vista_guard.stores.reports.tables import CHANNEL, EVENTS, TURNS
+from vista_guard.types import ANONYMOUS
 
 LONGEST_FACT = 500
 """Most characters of a fact."""
@@ -135,7 +136,7 @@ class LatestFacts:
         self._failed = False
 
     async def of(self, tenant: str) -> Sequence[str]:
-        """The texts of the tenant's facts, the oldest first."""
+        """The texts of the tenant's facts, the oldest first; behind a proxy without keys, those of no tenant among them."""
         reading = self._reading.get(tenant)
         if reading is None or reading.done():
             reading = self._reading[tenant] = self._thread.submit(self._read, tenant)
@@ -156,4 +157,5 @@ class LatestFacts:
         self._thread.shutdown(wait=False)
 
     def _read(self, tenant: str) -> tuple[ChatFact, ...]:
-        return self._database.run("read facts about the chat", lambda connection: read_facts(connection, [tenant]))
+        tenants = [tenant, ""] if tenant == ANONYMOUS else [tenant]
+        return self._database.run("read facts about the chat", lambda connection: read_facts(connection, tenants))
