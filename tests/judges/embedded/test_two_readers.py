@@ -152,6 +152,15 @@ def test_what_a_document_tells_is_not_left_open() -> None:
     assert said_of(SILENT, None).label is Label.ABSTENTION, "the quick reader does not know"
 
 
+def test_what_a_document_settles_is_no_opinion() -> None:
+    welcome, lovely = "Heaters are very welcome here.", "Warm tower rooms are lovely."
+    found = said_of(welcome, Rows({welcome: (0.03, 0.85, 0.12)}))
+    assert (found.label, "says otherwise" in found.reason) == (Label.CONTRADICTED, True)
+    assert said_of(welcome, Rows({welcome: (0.1, 0.75, 0.15)})).label is Label.OUT_OF_SCOPE, "not sure enough"
+    assert said_of(welcome, None).label is Label.OUT_OF_SCOPE, "the quick reader does not know"
+    assert said_of(lovely, Rows({lovely: (0.0, 0.99, 0.01)})).label is Label.OUT_OF_SCOPE, "a taste"
+
+
 class Sides:
     """Implements `Verifier`: what has "not" contradicts, the rest supports."""
 

@@ -446,10 +446,17 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         ("What does a ticket cost?", "Members with a card pay 4 pounds."),
         ("How much is the annual fee?", "You can withdraw up to $500 a day."),
         ("How long does delivery take?", "You may return items within 30 days."),
+        ("Until when can I park there?", "The garage never closes."),
+        ("When can I check in?", "The desk never sleeps."),
     ],
 )
 def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text: str) -> None:
     assert said(text, Turn(role=Role.USER, text=question)) == [text]
+
+
+def test_may_i_is_no_month() -> None:
+    asked = Turn(role=Role.USER, text="When did the whale hall open?")
+    assert said("It opened in 1925. May I suggest the tide hall?", asked) == ["The whale hall opened in 1925."]
 
 
 def test_a_value_with_a_remark_answers_the_question() -> None:

@@ -606,7 +606,8 @@ def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple
         signed = amount.start > 0 and sentence[amount.start - 1] in SIGNS
         yield amount.start - signed, unit.end() if unit else amount.end
     if question_word in ("when", "what", "which"):
-        yield from (day.span() for day in LITERAL.finditer(sentence) if day[0].isalpha())
+        days = (day for day in LITERAL.finditer(sentence) if day[0].isalpha())
+        yield from (day.span() for day in days if not _MAY_I.match(sentence, day.start()))
     if question_word not in ("when", "how"):
         for name in _NAMED_VALUE.finditer(sentence):
             first, opener = name[0].split(" ")[0], OPENER.match(sentence)
@@ -653,11 +654,13 @@ _DOES = re.compile(
 )
 _SOMEONE_WHO = re.compile(r"there (?:is|are|was|were) .+? (?:who|that|which) (?P<deed>.+)", _I)
 """Says who does something: "Dr Lee does" of "There is someone who speaks Thai", and of "Who speaks Thai?" """
+_MAY_I = re.compile(r"May (?:I|we|you)\b")
 _NO_VERB = re.compile(r"\d\s?(?i:[ap])\.?(?i:m)\b|\bMay\b(?! (?:I|we|you)\b)")
 """Times of day and a month, which look like verbs."""
 
 
 _SUBJECTS = PRONOUNS - {"that"}
+_THIRD_PERSON = re.compile(r"(?!(?:on|in|at|this|his|its)$)[a-z]+[^s\W]s")
 
 
 _OBJECTS = word_set("the its his her their our my your it them")
@@ -689,6 +692,8 @@ def _is_phrase(text: str) -> bool:
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
         return False
+    if any(adverb in ADVERBS and _THIRD_PERSON.fullmatch(verb) for adverb, verb in pairwise(words[1:])):
+        return False  # "the garage never closes"
     words = [word for word in words if word.lower() not in ADVERBS and not word.endswith("ly")] or words
     pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
