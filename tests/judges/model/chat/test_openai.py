@@ -315,12 +315,13 @@ async def test_a_login_in_the_url_is_sent_as_a_header_and_never_shown(
     endpoint: Endpoint, make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    endpoint.then(completion(), refused(401, "s3cret is not the password"))
+    echo = "s3cret is not the password; you sent authorization: 'Basic YW5uOnMzY3JldA=='"
+    endpoint.then(completion(), refused(401, echo))
     chat = make(url=endpoint.url.replace("://", "://ann:s3cret@"))
     await chat.complete(REQUEST)
     error = await failure(chat)
     assert endpoint.received[0].headers["authorization"] == "Basic YW5uOnMzY3JldA=="
-    assert "s3cret" not in f"{error} {chat.name} {caplog.text}"
+    assert not [one for one in ("s3cret", "YW5uOnMz") if one in f"{error} {chat.name} {caplog.text}"]
     assert KEY not in caplog.text
 
 
