@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -68,11 +69,15 @@ async def test_a_call_sends_the_prompt_with_its_schema_and_reads_text_and_usage(
     assert meter.usage == Usage(calls=1, input_tokens=10, output_tokens=5, cached_tokens=4, cost=cost)
 
 
-@pytest.mark.parametrize("usage", [None, (0, 0, 0)])
+@pytest.mark.parametrize("usage", [None, (0, 0, 0), (math.nan, math.inf, -1), (10**400, "5", None)])
 async def test_a_call_without_token_numbers_is_counted_and_nothing_is_estimated(
-    endpoint: Endpoint, make: Make, usage: tuple[int, int, int] | None
+    endpoint: Endpoint, make: Make, usage: tuple[Any, Any, Any] | None
 ) -> None:
-    endpoint.then(completion(usage=usage))
+    answered = completion(usage=None)
+    if usage is not None:
+        names = ("prompt_tokens", "completion_tokens", "total_tokens")
+        answered.body["usage"] = dict(zip(names, usage, strict=True))
+    endpoint.then(answered)
     with measure() as meter:
         await make(prices={"m": {"input": 1, "output": 2}}).complete(REQUEST)
     assert meter.usage == Usage(calls=1, unpriced_calls=1)

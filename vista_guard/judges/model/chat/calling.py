@@ -432,8 +432,10 @@ def thought_too_long(reply: Reply) -> bool:
 
 
 def token_count(tokens: object) -> int:
-    """An endpoint's token count, which may be anything, as an integer."""
-    return max(int(tokens), 0) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else 0
+    """An endpoint's token count, which may be anything, as an integer; 0 for what no call can use."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float):
+        return 0
+    return int(tokens) if 0 <= tokens < 10**12 else 0
 
 
 # Parameters that models refuse, per process: two objects that call one model need not both find out.
