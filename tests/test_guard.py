@@ -252,6 +252,15 @@ def test_what_a_session_cannot_take_is_refused_and_changes_nothing(knowledge: Me
         guard.session("")
 
 
+@pytest.mark.parametrize("name", [7, 0, b"c"])
+def test_an_id_that_is_no_text_is_named(knowledge: MemoryKnowledge, name: Any) -> None:
+    guard = guard_with(judge(), knowledge)
+    wrapped = guard.wrap(lambda _: "The hall opened in 1925.")
+    for wrong in (guard.session, guard.forget, lambda one: wrapped("When?", conversation_id=one)):
+        with raises(InputError, "conversation_id", repr(name), type(name).__name__):
+            wrong(name)
+
+
 async def test_a_session_judges_one_answer_at_a_time(knowledge: MemoryKnowledge) -> None:
     chat = guard_with(judge(), knowledge).session("c")
     first = asyncio.create_task(chat.aassistant(OPENED, NOTES))

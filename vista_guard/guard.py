@@ -415,6 +415,9 @@ class Guard:
 
     async def aforget(self, conversation_id: str) -> int:
         """Drops what the conversation established, and its reports where sinks can forget; returns the number of claims."""
+        from vista_guard.turn.work import check_id
+
+        check_id(conversation_id)
         for sink in (sink for sink in self.parts.sinks if isinstance(sink, Forgetting)):
             await sink.forget(conversation_id)
         return await self.parts.knowledge.forget(conversation_id)
@@ -501,6 +504,9 @@ class Session:
     """
 
     def __init__(self, guard: Guard, conversation_id: str | None, history: Sequence[Turn] = ()) -> None:
+        from vista_guard.turn.work import check_id
+
+        check_id(conversation_id)
         if conversation_id == "":
             raise InputError("conversation_id is empty; give an id, or leave it out for an anonymous session")
         self._guard = guard

@@ -64,7 +64,7 @@ from vista_guard.reading.chat_json import read_document, read_documents
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.telemetry.spans import TurnTrace, end_span, run_under
-from vista_guard.turn.work import Parts, Work
+from vista_guard.turn.work import Parts, Work, check_id
 from vista_guard.types import Conversation, Document, TurnReport
 
 Ask = Callable[[object], AsyncGenerator[object, None]]
@@ -257,6 +257,7 @@ def _guarded_sync_generator(
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
+    check_id(conversation_id)
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 

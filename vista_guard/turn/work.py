@@ -40,6 +40,14 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
+def check_id(conversation_id: object) -> None:
+    """Checks that a caller's id of a conversation is a text, or None; else InputError."""
+    if conversation_id is not None and not isinstance(conversation_id, str):
+        raise InputError(
+            f"conversation_id is {conversation_id!r}, which is {type(conversation_id).__name__}; give a text"
+        )
+
+
 def check_limits(conversation: Conversation, limits: Limits) -> None:
     """Checks that the conversation's last turn can be judged; else InputError."""
     if not conversation.turns:

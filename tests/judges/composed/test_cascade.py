@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim, finding, quote
@@ -9,11 +11,11 @@ from tests.raising import raises
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import CascadeJudge, trust
-from vista_guard.judges.contract import due_in, measure
+from vista_guard.judges.contract import due_in, measure, seconds_left
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
-from vista_guard.types import Check, Finding, JudgeInfo, Label, SourceKind, Unchecked, Usage
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Unchecked, Usage
 
 OPENED, RED, OLD = claim("It opened.", "c1"), claim("It is red.", "c2"), claim("It is old.", "c3")
 FIRST = {
@@ -83,8 +85,16 @@ async def test_what_the_second_judge_cannot_judge_is_unchecked_with_a_warning(ho
 
 
 async def test_a_second_judge_that_never_answers_costs_only_what_it_was_asked() -> None:
-    dear = second()
-    dear.wait = 60.0
+    left: list[float | None] = []
+
+    class Silent(Answering):
+        async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+            try:
+                return await super().verify(claims, evidence)
+            finally:
+                left.append(seconds_left())
+
+    dear = Silent(SECOND, info=JudgeInfo(name="large", version="2"), wait=60.0)
     with due_in(0.2):
         answers = await CascadeJudge(first(), dear, threshold=0.7, trust=confidence).verify([OPENED, RED, OLD], HALL)
     assert answers[0] == check(OPENED, True, by="small")
@@ -92,6 +102,7 @@ async def test_a_second_judge_that_never_answers_costs_only_what_it_was_asked() 
         ("unchecked", RED),
         ("unchecked", OLD),
     ]
+    assert left == [0.0]
 
 
 async def test_the_first_judgement_is_kept_when_that_is_asked_for_and_the_report_warns() -> None:

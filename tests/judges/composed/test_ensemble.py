@@ -137,6 +137,23 @@ async def test_whole_turns_are_judged_by_all_when_the_first_judges_turns() -> No
     assert await EnsembleJudge([two, one]).judge_turn(assistant("It opened."), [], HALL) is None
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ((V, V, V), (V, 1.0, "a 1 #1, a 1 #2, a 1 #3")),
+        ((V, C, C), (C, 2 / 3, "a 1 #2, a 1 #3")),
+        ((V, None), (V, 0.5, "a 1 #1")),
+    ],
+)
+async def test_a_judge_that_is_asked_several_times_has_as_many_votes(
+    labels: tuple[Label | None, ...], expected: tuple[Label, float, str]
+) -> None:
+    several = judges(*labels)
+    for judge in several:
+        judge.info = JudgeInfo(name="a", version="1")
+    assert await outcome(EnsembleJudge(several)) == expected
+
+
 async def test_names_budgets_and_closing_are_passed_through() -> None:
     several = judges(V, V)
     several[1].info = JudgeInfo(name="a", version="2")

@@ -38,6 +38,22 @@ def turn(text: str = HALL) -> Turn:
     return Turn(role=Role.ASSISTANT, text=text)
 
 
+@pytest.mark.parametrize("answer", [STOPPED, output(), output("The hall seats 90.")])
+async def test_a_question_needs_no_claim_and_a_statement_does(answer: str) -> None:
+    said = "Did you know that it closed in 1950? Shall I tell you more? What else can I do for you?"
+    with ScriptedChatServer(lambda _: answer) as server:
+        async with asking(server) as decomposer:
+            with measure() as meter:
+                found = await decomposer.trace(turn(f"The hall opened in 1925. {said}"), [])
+    assert [(trace.claims, bool(trace.note)) for trace in found] == [
+        (("The hall opened in 1925.",), True),
+        (("Did the user know that it closed in 1950?",), True),
+        ((), False),
+        ((), False),
+    ]
+    assert len(meter.warnings) == (2 if "90" in answer else 0)
+
+
 async def test_each_sentence_is_one_call_with_the_two_sentences_around_it() -> None:
     answers = {
         "It was built by Vale and painted by Eide.": output(

@@ -61,7 +61,7 @@ from vista_guard.openai_api.wire import (
 )
 from vista_guard.reading.chat_json import PATTERNS, FoundDocuments, given_documents
 from vista_guard.stream.gates import Gate
-from vista_guard.turn.work import Recent
+from vista_guard.turn.work import Recent, check_id
 from vista_guard.types import Conversation, Document, TurnReport
 
 Finder = Callable[[Conversation], FoundDocuments | Awaitable[FoundDocuments]]
@@ -222,6 +222,7 @@ class Call:
         headers, query = self._request.headers, dict(self._request.url.params)
         arguments = {**body, "extra_body": body, "extra_headers": headers, "extra_query": query}
         name = find(arguments) if callable(find) else find
+        check_id(name)
         name = name or _id_of(as_object(body.get("metadata")).get("conversation_id"))
         identity = name or self._chain or (earlier.id if earlier else None)
         turns = conversation.turns if earlier is None else (*earlier.turns, *conversation.turns)

@@ -10,6 +10,7 @@ import asyncio
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Literal
 
 from vista_guard.errors import ConfigError
@@ -192,10 +193,12 @@ class CascadeJudge(JudgeAround):
     async def _ask_second(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """The second judge's labels. It gets most of the time that is left: if it never ends, the first judge's answers count."""
         left = contract.seconds_left()
+        share = None if left is None else SECOND_SHARE * left
         try:
-            async with asyncio.timeout(None if left is None else SECOND_SHARE * left):
-                checks = await contract.verify(self._second, claims, evidence)
-                return await ensemble.label(self._second, checks, evidence)
+            with nullcontext() if share is None else contract.due_in(share):
+                async with asyncio.timeout(share):
+                    checks = await contract.verify(self._second, claims, evidence)
+                    return await ensemble.label(self._second, checks, evidence)
         except TimeoutError:
             error = f"{self._second.info.name} did not answer within the turn's time (limits.judge_seconds)"
             return [Unchecked(claim=claim, error=error) for claim in claims]

@@ -37,10 +37,14 @@ def _to_json(part: Any) -> Any:
 
 
 def judge_names(judges: Sequence[Judge]) -> list[str]:
-    """The judges' names for a report, with versions for equal names."""
+    """The judges' names for a report, each once: with versions for equal names, and numbered if these are equal too."""
     infos = [judge.info for judge in judges]
     twice = [info.name for info in infos]
-    return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
+    names = [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
+    return [
+        name if names.count(name) == 1 else f"{name} #{names[: place + 1].count(name)}"
+        for place, name in enumerate(names)
+    ]
 
 
 def why_exhausted(*parts: object) -> str | None:

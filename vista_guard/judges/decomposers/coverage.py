@@ -328,7 +328,7 @@ def cover(
         claims = [claim for claim in claims if claim.text not in strays]
         places = [_place(claim, found, words) for claim in claims]
     judged: dict[int, Held] = {}
-    for place in _stating(turn, history, found, english=english):
+    for place in stating(turn, history, found, english=english):
         about = [claim.text for claim, at in zip(claims, places, strict=True) if place in at]
         held = hold(found[place].text, about, source, plain, english=english)
         if held.note:
@@ -343,7 +343,7 @@ def cover(
     return _merge(claims, places, judged, found, turn, len(history) if index is None else index)
 
 
-def _stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *, english: bool) -> list[int]:
+def stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *, english: bool) -> list[int]:
     """The places of the statements that state something: not small talk, nor a question. In other languages, all."""
     if not english:
         return list(range(len(found)))

@@ -7,7 +7,7 @@ figures or names: a guard must not drop what these methods drop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -16,7 +16,7 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
-from vista_guard.judges.decomposers.coverage import hold, says_something
+from vista_guard.judges.decomposers.coverage import hold, says_something, stating
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
@@ -60,12 +60,13 @@ def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
 
 @dataclass(frozen=True)
 class SentenceQuestion:
-    """One call: a sentence with its context (x of the paper)."""
+    """One call: a sentence with its context (x of the paper). `states` is False for a question that claims nothing."""
 
     sentence: Statement
     context: str
     asked: str
     earlier: tuple[Turn, ...]
+    states: bool
 
     @property
     def key(self) -> str:
@@ -133,9 +134,9 @@ class StepsDecomposer:
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record per sentence. One call per sentence and context, also while the turn is being written."""
-        sentences = await asyncio.to_thread(statements, turn.text)
+        sentences, stated = await asyncio.to_thread(_read_turn, turn, history)
         live = contract.growing()
-        questions = self._questions(sentences, turn, history, live)
+        questions = self._questions(sentences, stated, turn, history, live)
         new = {
             question.key: question for question in questions if question is not None and question.key not in live.known
         }
@@ -149,7 +150,12 @@ class StepsDecomposer:
         ]
 
     def _questions(
-        self, sentences: Sequence[Statement], turn: Turn, history: Sequence[Turn], live: contract.Growing
+        self,
+        sentences: Sequence[Statement],
+        stated: Collection[int],
+        turn: Turn,
+        history: Sequence[Turn],
+        live: contract.Growing,
     ) -> list[SentenceQuestion | None]:
         """A call for each statement; None for code, and for statements that wait for the following ones."""
         question, earlier = question_of(history)
@@ -158,7 +164,11 @@ class StepsDecomposer:
             None
             if sentence.whole or place >= ready
             else SentenceQuestion(
-                sentence, self._context(sentences, place, turn, complete=live.complete), question, tuple(earlier)
+                sentence,
+                self._context(sentences, place, turn, complete=live.complete),
+                question,
+                tuple(earlier),
+                states=place in stated or "?" not in sentence.text,
             )
             for place, sentence in enumerate(sentences)
         ]
@@ -180,6 +190,8 @@ class StepsDecomposer:
             note = f"{self._model.name} could not make the sentence stand alone"
             return trace.model_copy(update={"status": "unchecked", "note": note, "raw": answer[:RAW_CHARS]})
         claims = [claim for claim in output.claims if says_something(claim)]
+        if not claims and not question.states:
+            return trace
         if not claims:
             note = output.stopped or "no claims"
             whole = (as_it_stands(sentence.text, turn),)
@@ -214,16 +226,22 @@ class StepsDecomposer:
         )
 
     def _ground_claims(self, question: SentenceQuestion, claims: Sequence[str], turn: Turn) -> dict[str, object]:
-        """The claims that count; the sentence itself too if one does not, or if they leave something out."""
+        """The claims that count; a statement itself too if one does not, or if they leave something out."""
         sentence = question.sentence.text
         english = foreign_language(folded(turn.text)) is None
         held = hold(sentence, claims, question.source, english=english)
-        if held.note is None:
+        if held.note is None or not question.states:
             return {"claims": held.claims}
         note = f"{self._model.name} was not held to its claims of {sentence[:80]!r}: {held.note}"
         if held.replaced:
             meter().warn(f"{note}. The sentence itself is judged")
         return {"claims": (*held.claims, as_it_stands(sentence, turn)), "note": note}
+
+
+def _read_turn(turn: Turn, history: Sequence[Turn]) -> tuple[list[Statement], list[int]]:
+    """The turn's sentences, and the places of those that state something."""
+    found = statements(turn.text)
+    return found, stating(turn, history, found, english=foreign_language(folded(turn.text)) is None)
 
 
 def _bounds(question: SentenceQuestion) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.raising import raises
 from vista_guard.errors import JudgeError
+from vista_guard.judges.contract import due_in
 from vista_guard.judges.model.chat.calling import Gate, OnLoop
 from vista_guard.judges.model.chat.faults import EndpointError
 from vista_guard.settings.model import ModelOptions
@@ -87,6 +89,17 @@ async def test_a_call_that_is_given_up_is_no_failure_of_the_endpoint() -> None:
         async with asyncio.timeout(0.01), breaking.circuit():
             await asyncio.Event().wait()
     assert await fails(breaking, None) == "answered"
+
+
+async def test_an_endpoint_that_is_silent_until_the_turns_time_is_over_has_failed() -> None:
+    breaking = gate(breaker={"failures": 2, "cool_down_s": 600})
+    for _ in range(2):
+        with pytest.raises(TimeoutError), due_in(0.01):
+            async with asyncio.timeout(0.01), breaking.circuit():
+                await asyncio.Event().wait()
+    with raises(JudgeError, "openai:m", "600", "limits.judge_seconds"):
+        async with breaking.circuit():
+            raise AssertionError("it was called")
 
 
 def test_each_loop_has_its_own_and_the_others_is_kept() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from vista_guard._aio import through
 from vista_guard.errors import BudgetError, ConfigError, JudgeError
-from vista_guard.judges.contract import meter
+from vista_guard.judges.contract import meter, seconds_left
 from vista_guard.judges.model.chat.faults import EndpointError, read_fault, to_error
 from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.settings.model import BudgetOptions, ModelOptions, Price, Spend
@@ -123,7 +123,7 @@ class Gate:
         self._breakers = AsyncCircuitBreakerFactory(
             options.breaker.failures,
             options.breaker.cool_down_s,
-            exclude=[(BaseException, lambda exc: not isinstance(exc, EndpointError))],
+            exclude=[(BaseException, lambda exc: not (isinstance(exc, EndpointError) or _is_overdue(exc)))],
         )
         self._last_failure = ""
 
@@ -143,7 +143,8 @@ class Gate:
 
     @asynccontextmanager
     async def circuit(self) -> AsyncIterator[None]:
-        """Counts the endpoint's failures, and refuses calls while the circuit is open.
+        """Counts the endpoint's failures, and refuses calls while the circuit is open. Silence until the turn's time is over is
+        one; a reader who leaves is none.
 
         Raises:
             JudgeError: the circuit is open; says until when, and why.
@@ -155,8 +156,11 @@ class Gate:
             async with breaker:
                 try:
                     yield
-                except EndpointError as exc:
-                    self._last_failure = str(exc)
+                except BaseException as exc:
+                    if isinstance(exc, EndpointError):
+                        self._last_failure = str(exc)
+                    elif _is_overdue(exc):
+                        self._last_failure = "no answer within the turn's time (limits.judge_seconds)"
                     raise
         except OpenedState as opened:
             wait = max(opened.opened_at + breaker.context.ttl - time.time(), 0.0)
@@ -165,6 +169,11 @@ class Gate:
                 f"{self._endpoint} failed {breaker.context.threshold} times in a row; calls resume in {wait:.0f} s; "
                 f"the last failure: {self._last_failure}"
             ) from None
+
+
+def _is_overdue(exc: BaseException) -> bool:
+    """True if a call was cancelled because the turn's time is over."""
+    return isinstance(exc, asyncio.CancelledError) and seconds_left() == 0
 
 
 class PriceTable:
@@ -423,8 +432,10 @@ def thought_too_long(reply: Reply) -> bool:
 
 
 def token_count(tokens: object) -> int:
-    """An endpoint's token count, which may be anything, as an integer."""
-    return max(int(tokens), 0) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else 0
+    """An endpoint's token count, which may be anything, as an integer; 0 for what no call can use."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float):
+        return 0
+    return int(tokens) if 0 <= tokens < 10**12 else 0
 
 
 # Parameters that models refuse, per process: two objects that call one model need not both find out.

@@ -127,7 +127,7 @@ class OpenAIChat(EndpointChat):
         if self._client_given is not None:
             return self._client_given.with_options(max_retries=tries, timeout=timeout)
         # A login is a header and no part of the URL: HTTP clients log URLs.
-        headers = {"Authorization": f"Basic {base64.b64encode(self._login.encode()).decode()}"} if self._login else None
+        headers = {"Authorization": f"Basic {self._encoded_login}"} if self._login else None
         return AsyncOpenAI(
             api_key=self._key or "none", base_url=self._url, max_retries=tries, timeout=timeout, default_headers=headers
         )
@@ -225,7 +225,11 @@ class OpenAIChat(EndpointChat):
 
     @property
     def _secrets(self) -> tuple[str, ...]:
-        return (self._key, self._login, self._login.partition(":")[2])
+        return (self._key, self._login, self._login.partition(":")[2], self._encoded_login)
+
+    @property
+    def _encoded_login(self) -> str:
+        return base64.b64encode(self._login.encode()).decode()
 
     @property
     def _key_hint(self) -> str:
