@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from enum import Enum, auto
 
 from vista_guard.errors import InputError
@@ -300,7 +300,7 @@ def moment(value: object) -> datetime | None:
     """Parses a time as UTC, also if it has no zone. None for an empty value.
 
     Args:
-        value: a time, ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+        value: a time, a day, ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970.
 
     Raises:
         InputError: the value is something else.
@@ -309,6 +309,8 @@ def moment(value: object) -> datetime | None:
         return None
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime.combine(value, time.min, UTC)
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _since_1970(float(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,15 @@ def test_chats_in_parquet(tmp_path: Path) -> None:
     assert detect(log) is named("openai")
     assert read(log, named("hf")) == {"p": [ASKED, LONG]}
     assert count(log) == 1
+
+
+def test_days_in_parquet_order_the_rows(tmp_path: Path) -> None:
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    rows = [{"session": "s", "date": date(2026, 11, day), "question": f"q{day}", "answer": f"a{day}"} for day in (3, 2)]
+    write_table(Table.from_pylist(rows), tmp_path / "log.parquet")
+    assert [text for _, text, _ in read(tmp_path / "log.parquet")["s"]] == ["q2", "a2", "q3", "a3"]
 
 
 @pytest.mark.parametrize(

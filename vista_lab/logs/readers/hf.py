@@ -11,6 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.readers.openai import answer_beside
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
@@ -42,7 +43,7 @@ def _messages(content: Mapping[str, Any]) -> list[Message]:
     if content.get("chosen"):
         return _preferred(chat or input_messages(content.get("prompt")), content["chosen"])
     if chat is not None:
-        return chat
+        return [*chat, *answer_beside(content, chat)]
     answer = next((found for key in ANSWERS if (found := output_messages(content.get(key)))), [])
     if not answer:
         keys = ", ".join(map(str, content)) or "none"

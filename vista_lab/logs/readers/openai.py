@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import Message, output_messages
+from vista_lab.logs.payloads import Message, decode_json, output_messages
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
@@ -37,7 +37,7 @@ def parse(value: LogValue) -> LoggedConversation:
     identity = value.first_id(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     messages = _request(content)["messages"]
-    return logged([*messages, *_answer(content, messages)], identity, value.line, documents=documents)
+    return logged([*messages, *answer_beside(content, messages)], identity, value.line, documents=documents)
 
 
 def _has_messages(content: Mapping[str, Any]) -> bool:
@@ -45,12 +45,12 @@ def _has_messages(content: Mapping[str, Any]) -> bool:
 
 
 def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    request = content.get("request")
+    request = decode_json(content.get("request"))
     return request if isinstance(request, Mapping) and "messages" not in content else content
 
 
-def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
-    """The answer beside the messages, unless they end with it."""
+def answer_beside(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
+    """The answer beside the messages; empty if they end with it, or there is none."""
     last = messages[-1] if messages else None
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []
