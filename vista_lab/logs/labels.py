@@ -17,12 +17,13 @@ _FINE = (
     *("fine", "good", "pass", "passed", "correct", "correctness", "accurate", "acceptable"),
     *("faithful", "faithfulness", "supported", "supports", "grounded", "groundedness", "entailed", "entailment"),
     *("consistent", "consistency", "factual", "factuality", "verifiable", "verified", "attributable"),
+    *("out of scope", "abstention"),  # this product's own, as the next
     "benign",  # FaithBench: not in the source, and welcome; its script counts it as consistent
 )
 _BAD = (
     *("bad", "fail", "failed", "incorrect", "inaccurate", "wrong", "error", "errors"),
     *("hallucinated", "hallucination", "hallucinations", "fabricated", "fabrication"),
-    *("unfaithful", "unsupported", "ungrounded", "refuted", "refutes", "not enough info"),
+    *("unfaithful", "unsupported", "ungrounded", "refuted", "refutes", "not enough info", "lacking evidence"),
     *("inconsistent", "nonfactual", "unverifiable", "contradicted", "contradiction", "contradictory"),
     *("unwanted", "questionable"),  # FaithBench's other two, which its script counts as hallucinated
 )

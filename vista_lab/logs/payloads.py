@@ -75,11 +75,11 @@ def decode_json(value: object) -> object:
 
 
 def decode(value: object) -> object:
-    """Like `decode_json`, and mappings as Python prints them, which some tracers store."""
+    """Like `decode_json`, and mappings and lists as Python prints them, which some tracers and tables store."""
     if not isinstance(value, str):
         return value
     value = decode_json(value)
-    if isinstance(value, str) and value.startswith(("{'", "[{'")):
+    if isinstance(value, str) and value.startswith(("{'", "[{'", "['", '["')):
         try:
             return literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -130,7 +130,7 @@ def evidence(given: object, field: str) -> list[object]:
 
     Raises InputError if the field holds something and no document can be read from a part of it; names both.
     """
-    content = decode_json(given)
+    content = decode(given)
     if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
         content = content["citations"]
     items = content if isinstance(content, list) else [content]

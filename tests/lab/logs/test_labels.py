@@ -174,12 +174,13 @@ def test_a_column_that_says_nothing_needs_a_word_of_the_user(tmp_path: Path) -> 
 def test_labels_of_a_table_in_words(tmp_path: Path) -> None:
     log = tmp_path / "labels.csv"
     words = ["Not Hallucinated", "Hallucinated", "Partially Hallucinated", "Consistent", "Unwanted", "PASS", "FAIL"]
-    rows = [f"How long?,It is 310 m long.,{GUIDE},{word}" for word in [*words, "factual", "non-factual"]]
+    words += ["factual", "non-factual", "LACKING_EVIDENCE", "OUT_OF_SCOPE"]
+    rows = [f"How long?,It is 310 m long.,{GUIDE},{word}" for word in words]
     log.write_text("\n".join(["question,answer,context,label", *rows, ""]), encoding="utf-8")
     assert broken(log) == []
     entries = [entry for entry in read_log(log) if isinstance(entry, LoggedConversation)]
     positive = [gold.positive for entry in entries for gold in entry.gold.values()]
-    assert positive == [False, True, True, False, True, False, True, False, True]
+    assert positive == [False, True, True, False, True, False, True, False, True, True, False]
 
 
 def test_what_the_user_says_of_a_column_is_no_part_of_its_name() -> None:

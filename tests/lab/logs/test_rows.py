@@ -247,3 +247,15 @@ def test_a_later_row_may_have_columns_that_the_first_one_lacks(tmp_path: Path) -
     more = [{**rows[0], "ctx": PIER}, {**rows[1], "ctx": "The pier is wide."}]
     found = read(written(tmp_path / "more", more), named("csv"), told)
     assert [documents for _, _, documents in found["line-2"][1:]] == [("The pier is wide.",)]
+
+
+def test_a_list_as_pandas_writes_it_into_a_table_is_several_documents(tmp_path: Path) -> None:
+    log = tmp_path / "rows.csv"
+    log.write_text(
+        "question,answer,contexts\n"
+        f"How long?,{ASKED_FOR},\"['The pier is wide.', \"\"It's old.\"\"]\"\n"
+        f"How long?,{ASKED_FOR},\"['not closed\"\n",
+        encoding="utf-8",
+    )
+    found = read(log, named("csv"))
+    assert [talk[-1][-1] for talk in found.values()] == [("The pier is wide.", "It's old."), ("['not closed",)]
