@@ -253,8 +253,8 @@ def test_a_list_as_pandas_writes_it_into_a_table_is_several_documents(tmp_path: 
     log = tmp_path / "rows.csv"
     log.write_text(
         "question,answer,contexts\n"
-        f"How long?,{ASKED_FOR},\"['The pier is wide.', \"\"It's old.\"\"]\"\n"
-        f"How long?,{ASKED_FOR},\"['not closed\"\n",
+        f'How long?,{ASKED_FOR},"[\'The pier is wide.\', ""It\'s old.""]"\n'
+        f'How long?,{ASKED_FOR},"[\'not closed"\n',
         encoding="utf-8",
     )
     found = read(log, named("csv"))
