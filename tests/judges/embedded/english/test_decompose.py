@@ -617,3 +617,33 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
 )
 def test_an_answer_may_leave_to_its_question_what_it_is_about(question: str, answer: str, claims: list[str]) -> None:
     assert said(answer, Turn(role=Role.USER, text=question)) == claims
+@pytest.mark.parametrize(
+    "title", ["### 2. How to book", "## 2.1 How to book", "**2. How to book**", "## **2) How to book**"]
+)
+def test_the_number_of_a_heading_is_no_answer(title: str) -> None:
+    asked = Turn(role=Role.USER, text="What does it cost?")
+    assert said(f"{title}\n\nThe desk is shut.", asked) == ["The desk is shut."]
+    assert said("## 12 euros\n\nThe desk is shut.", asked) == ["It costs 12 euros.", "The desk is shut."]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        (
+            "- Weekdays:\n  - Summer: 9–18\n- Weekends:\n  - Summer: 8–20\n",
+            ["Weekdays: Summer: 9–18.", "Weekends: Summer: 8–20."],
+        ),
+        (
+            "You need:\n\n* A passport\n* A proof of address, e.g.:\n    * a bill\n* Two photos",
+            ["You need: A passport.", "You need: A proof of address, e.g.: a bill.", "You need: Two photos."],
+        ),
+        (
+            "1. **Book in one of these ways:**\n- online\n- by phone\n2. Pay at the desk.",
+            ["Book in one of these ways: online.", "Book in one of these ways: by phone.", "Pay at the desk."],
+        ),
+    ],
+)
+def test_an_item_introduces_those_below_it(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vista_guard._aio import load_once
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
-from vista_guard.judges.embedded.forms import Block, BlockKind, block_kind, blocks, continues
+from vista_guard.judges.embedded.forms import Block, BlockKind, block_kind, blocks, clean, continues
 from vista_guard.reading.markdown import read_lines
 from vista_guard.reading.passages import sentence_spans
 
@@ -181,6 +181,10 @@ def unwrap(text: str) -> str:
 
 _TITLE_WORD = r"(?:&|[^\W\d_][\w'’&/,-]{0,40})"
 _TITLE = re.compile(rf"(\*{{2,3}}|__)(?:\d{{1,2}}[.)] )?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,4}}\1\s*")
+_COUNTED_TITLE = re.compile(
+    r"\s*(\*{2,3}|__|)\(?(?:\d{1,3}[.)]|\d{1,2}(?:\.\d{1,2})+[.)]?(?=\s+[A-Z][a-z]))\s+(?P<words>\S.*?)\1\s*"
+)
+"""A heading with its number, which is no figure of its words: "2. Prices", "**2.1 How to book**"."""
 _SHORT = 200
 """Most characters of a line that is read for small talk."""
 _CLAIMING = re.compile(
@@ -209,6 +213,7 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
     stands before it.
     """
     lead, first = "", True
+    over: list[_ItemLead] = []
     block_list = list(blocks(text))
     if not block_list and any(map(str.isalnum, text)):
         # "12." is an item's number in a list, and an answer by itself.
@@ -222,19 +227,46 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
             for span in sentence_spans(block.text):
                 yield Sentence(block.start, block.end, block.kind, "", block.text[span.start : span.end])
             continue
-        places, kind = list(_split(text, block)), block.kind
-        line = text[block.start : block.end]
-        if follows and _is_title(line) and (not first or not question or _is_within(line, question)):
+        kind, line = block.kind, text[block.start : block.end]
+        counted = _COUNTED_TITLE.fullmatch(line) if follows or kind is BlockKind.HEADING else None
+        if follows and _is_title(line) and (counted or not first or not question or _is_within(line, question)):
             kind = BlockKind.HEADING
+        if counted and kind is BlockKind.HEADING:
+            block = replace(block, start=block.start + counted.start("words"), end=block.start + counted.end("words"))
+        places = list(_split(text, block))
+        last = text[places[-1][0] : places[-1][1]] if places else ""
+        item = _item_lead(text, block, clean(last)) if kind is BlockKind.ITEM else None
+        while over and not (item and over[-1].holds(item)):
+            over.pop()
+        introduced = ": ".join([*([lead] if lead else []), *(one.text for one in over[-2:])])
         first = first and len(line) < _SHORT and SMALL_TALK.fullmatch(line.strip("*_ \n")) is not None
         for start, end in places:
             yield Sentence(
-                start, end, kind, "" if kind is BlockKind.QUOTED else lead, leads=follows and end == places[-1][1]
+                start, end, kind, "" if kind is BlockKind.QUOTED else introduced, leads=follows and end == places[-1][1]
             )
-        last = text[places[-1][0] : places[-1][1]] if places else ""
+        if item and item.text:
+            over.append(item)
         if block.kind not in (BlockKind.ITEM, BlockKind.QUOTED):
             opens = last.rstrip("*_ ")
             lead = opens[:-1] if opens.endswith(":") else ""
+
+
+class _ItemLead(NamedTuple):
+    """An item's place in its line, whether it has a number, and its text where it introduces the items below it, else ""."""
+
+    column: int
+    numbered: bool
+    text: str
+
+    def holds(self, other: _ItemLead) -> bool:
+        """True if the other item stands below this one, or bullets follow a number."""
+        return other.column > self.column or (self.numbered and not other.numbered)
+
+
+def _item_lead(text: str, block: Block, said: str) -> _ItemLead:
+    begin = text.rfind("\n", 0, block.start) + 1
+    numbered = any(map(str.isalnum, text[begin : block.start]))
+    return _ItemLead(block.start - begin, numbered, said[:-1] if said.endswith(":") else "")
 
 
 def _split(text: str, block: Block) -> Iterator[tuple[int, int]]:
