@@ -71,3 +71,9 @@ def test_marks_belong_to_the_sentence_before(expected: list[str]) -> None:
 )
 def test_units_end_a_sentence_and_abbreviations_before_figures_do_not(expected: list[str]) -> None:
     assert sentences(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize("name", ["Dr. Vale", "**Dr. Vale**", "*Mr. Vale*", "__St. John__", "***Prof. Vale***"])
+def test_an_abbreviation_ends_no_sentence_in_emphasis(name: str) -> None:
+    assert sentences(f"It is led by {name}. He came.") == [f"It is led by {name}.", "He came."]
+    assert sentences(f"**No. We are shut.** So is {name}.") == ["**No.", "We are shut.**", f"So is {name}."]

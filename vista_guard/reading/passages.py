@@ -278,6 +278,8 @@ _ABOUT_FIGURE = re.compile(
 _FIGURE_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s?\d")
 _SIGNS_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s*\Z")
 _NEXT_WORD = re.compile(r"\s*(\w+)")
+_EMPHASISED = re.compile(r"(?<![\w*_])[*_]{1,3}(?P<word>[^\W\d_]{1,10}\.)\s*$")
+_WORDS_AHEAD = 40
 _DAY_OR_TAX = re.compile(r"(?<![\w.-])(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|[Ii]ncl|[Ee]xcl)\.\s*$")
 _AND_ON = re.compile(r"\s*(?:[a-z\d&/–-]|VAT\b|GST\b)")
 _MAY_GO_ON = re.compile(r"\s*(?:V|VA|G|GS)?\Z")
@@ -285,7 +287,7 @@ _MAY_GO_ON = re.compile(r"\s*(?:V|VA|G|GS)?\Z")
 
 def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
     """True if the full stop before `end` is that of a German ordinal ("am 3. Oktober"), of a number in full-width digits or of an
-    abbreviation in the middle of a sentence ("approx. 100", "Mon. to Fri.", "incl. VAT").
+    abbreviation in the middle of a sentence ("approx. 100", "Mon. to Fri.", "incl. VAT", "**Dr. Vale**").
 
     Args:
         text: the sentence and what follows.
@@ -294,6 +296,10 @@ def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
     """
     if _POINT.match(text, max(0, end - 2)):
         return True
+    if emphasised := _EMPHASISED.search(text[max(0, end - 16) : end]):  # the splitter knows no "**Dr. Vale**"
+        ahead = f"{emphasised['word']}{text[end : end + _WORDS_AHEAD]}"
+        if len(sentencex.get_sentence_boundaries("en", ahead)[0]["text"].rstrip()) > len(emphasised["word"]):
+            return True
     if _ABOUT_FIGURE.search(text[max(0, end - 16) : end]):
         return _FIGURE_AHEAD.match(text, end) is not None or (so_far and _SIGNS_AHEAD.match(text, end) is not None)
     if _DAY_OR_TAX.search(text[max(0, end - 16) : end]):
