@@ -459,6 +459,54 @@ def test_may_i_is_no_month() -> None:
     assert said("It opened in 1925. May I suggest the tide hall?", asked) == ["The whale hall opened in 1925."]
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "claims"),
+    [
+        (
+            "What does the Pro plan cost?",
+            "| | Basic | Pro |\n|---|---|---|\n| Price | 5 € | 9 € |",
+            ["Price; Basic: 5 €.", "Price; Pro: 9 €."],
+        ),
+        (
+            "What does it cost?",
+            "- Adults: £12\n- Children (8–14): £6",
+            ["Adults: £12.", "It costs £12.", "Children (8–14): £6.", "It costs £6."],
+        ),
+        ("What does it cost?", "Step 2: Pay at the desk.", ["Step 2: Pay at the desk."]),
+        ("What does it cost?", "Call us on 01539 555 0142.", ["Call us on 01539 555 0142."]),
+        (
+            "How long does it last?",
+            "Call 1-800-555-0199 or +44 1539 555 014.",
+            ["Call 1-800-555-0199 or +44 1539 555 014."],
+        ),
+        (
+            "What does it cost?",
+            "Leave a deposit of £50 for each.",
+            ["Leave a deposit of £50 for each.", "It costs £50."],
+        ),
+        ("When did it open?", "In 1925: see the archive.", ["In 1925: see the archive.", "It did open in 1925."]),
+    ],
+)
+def test_a_value_keeps_the_name_that_it_stands_under(question: str, text: str, claims: list[str]) -> None:
+    assert said(text, Turn(role=Role.USER, text=question)) == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("**Can I bring my dog?**\nYes.", ["You can bring your dog."]),
+        ("### How many bags may I take?\nTwo.", ["You may take two bags."]),
+        ("Q: Is alcohol allowed?\nA: No.", ["It is not true that alcohol is allowed."]),
+        (
+            "### Do I pay?\nNo.\n### Do we open on Sundays?\nYes.",
+            ["It is not true that the user pays.", "We open on Sundays."],
+        ),
+    ],
+)
+def test_a_question_in_an_answer_is_its_readers(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
 def test_a_value_with_a_remark_answers_the_question() -> None:
     asked = Turn(role=Role.USER, text="Who was its last keeper?")
     assert said("Marta Eide is what I had in mind.", asked)[-1] == "Its last keeper was Marta Eide."
@@ -570,6 +618,36 @@ def test_a_line_of_a_few_words_in_bold_is_a_heading_where_something_follows(titl
     assert said("**Blue**\n\nIt fits.", Turn(role=Role.USER, text="Which colour does it have?"))[0] == "It has Blue."
 
 
+@pytest.mark.parametrize(
+    "title", ["### 2. How to book", "## 2.1 How to book", "**2. How to book**", "## **2) How to book**"]
+)
+def test_the_number_of_a_heading_is_no_answer(title: str) -> None:
+    asked = Turn(role=Role.USER, text="What does it cost?")
+    assert said(f"{title}\n\nThe desk is shut.", asked) == ["The desk is shut."]
+    assert said("## 12 euros\n\nThe desk is shut.", asked) == ["It costs 12 euros.", "The desk is shut."]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        (
+            "- Weekdays:\n  - Summer: 9–18\n- Weekends:\n  - Summer: 8–20\n",
+            ["Weekdays: Summer: 9–18.", "Weekends: Summer: 8–20."],
+        ),
+        (
+            "You need:\n\n* A passport\n* A proof of address, e.g.:\n    * a bill\n* Two photos",
+            ["You need: A passport.", "You need: A proof of address, e.g.: a bill.", "You need: Two photos."],
+        ),
+        (
+            "1. **Book in one of these ways:**\n- online\n- by phone\n2. Pay at the desk.",
+            ["Book in one of these ways: online.", "Book in one of these ways: by phone.", "Pay at the desk."],
+        ),
+    ],
+)
+def test_an_item_introduces_those_below_it(text: str, claims: list[str]) -> None:
+    assert said(text) == claims
+
+
 @pytest.mark.parametrize("claim", ["No refunds", "Free breakfast", "The pool is heated", "Check-in from 15:00"])
 def test_a_line_in_bold_that_claims_something_is_a_claim(claim: str) -> None:
     assert said(f"**{claim}**\n\nTowels are red.") == [f"{claim}.", "Towels are red."]
@@ -617,33 +695,3 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
 )
 def test_an_answer_may_leave_to_its_question_what_it_is_about(question: str, answer: str, claims: list[str]) -> None:
     assert said(answer, Turn(role=Role.USER, text=question)) == claims
-@pytest.mark.parametrize(
-    "title", ["### 2. How to book", "## 2.1 How to book", "**2. How to book**", "## **2) How to book**"]
-)
-def test_the_number_of_a_heading_is_no_answer(title: str) -> None:
-    asked = Turn(role=Role.USER, text="What does it cost?")
-    assert said(f"{title}\n\nThe desk is shut.", asked) == ["The desk is shut."]
-    assert said("## 12 euros\n\nThe desk is shut.", asked) == ["It costs 12 euros.", "The desk is shut."]
-
-
-@pytest.mark.parametrize(
-    ("text", "claims"),
-    [
-        (
-            "- Weekdays:\n  - Summer: 9–18\n- Weekends:\n  - Summer: 8–20\n",
-            ["Weekdays: Summer: 9–18.", "Weekends: Summer: 8–20."],
-        ),
-        (
-            "You need:\n\n* A passport\n* A proof of address, e.g.:\n    * a bill\n* Two photos",
-            ["You need: A passport.", "You need: A proof of address, e.g.: a bill.", "You need: Two photos."],
-        ),
-        (
-            "1. **Book in one of these ways:**\n- online\n- by phone\n2. Pay at the desk.",
-            ["Book in one of these ways: online.", "Book in one of these ways: by phone.", "Pay at the desk."],
-        ),
-    ],
-)
-def test_an_item_introduces_those_below_it(text: str, claims: list[str]) -> None:
-    assert said(text) == claims
-
-

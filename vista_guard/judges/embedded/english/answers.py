@@ -562,7 +562,15 @@ _NAMED_VALUE = re.compile(
 )
 _WORD_BEHIND = re.compile(r" ([a-z]{3,})\b")
 """The noun that a name in front of it only describes: "the Axis nations"."""
-_UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
+LABEL = re.compile(r"[^:]{0,60}[^\W_][^\s\w:]{0,3}:\s+")
+"""A name in front of its value: "Adults: £12"."""
+_NO_VALUE = re.compile(
+    rf"(?:\+|(?<![\w.,])0)\d[\d ()/.-]{{5,}}\d|\(\d{{3}}\) ?\d{{3}}-\d{{3,}}|(?<![\w-])\d{{1,4}}(?:-\d{{2,4}}){{2,}}(?![\w-])"
+    rf"|\b(?!(?:{'|'.join(PREPOSITIONS)})\b)[^\W\d]+ \d{{1,3}}(?=:\s)|\d\ufe0f?\u20e3",
+    re.IGNORECASE,
+)
+"""Figures that are no amount: a telephone number, a number in a name ("Step 2: Pay at the desk"), one in a box."""
+_UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|[A-Za-z]+(?: of [a-z]+)?)")
 _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
 """A number word that is no answer: "these two rules", "a day lasts ..."."""
 _PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
@@ -579,6 +587,9 @@ _THINGS = re.compile(
 def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
     """The values in a sentence that answer the user's `question`, each with its claim: "the ferry leaves at 9"."""
     asked = Asked(open=question)
+    label = LABEL.match(sentence)
+    if label and any(map(str.isdigit, sentence[label.end() :])) and not any(one.dimension for one in amounts(label[0])):
+        sentence = sentence[label.end() :]  # "Children (8–14): £6" gives no other figure
     question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
     found = dict[tuple[int, int], str]()
     for start, end in sorted(_values(sentence, question_word, money=_OF_MONEY.match(question) is not None)):
@@ -595,6 +606,7 @@ def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple
 
     With `money`, "two people" and "2 hours" are no answers.
     """
+    names = [match.span() for match in _NO_VALUE.finditer(sentence)]
     for amount in amounts(sentence) if question_word not in ("who", "where") else ():
         timed = amount.dimension in ("clock", "date")
         counted = sentence[amount.start].isalpha() and _COUNTED.search(sentence[: amount.end + 1])
@@ -602,8 +614,12 @@ def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple
             continue
         if money and _is_no_money(amount, sentence):
             continue
+        if not amount.dimension and any(start <= amount.start < end for start, end in names):
+            continue
         unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
         signed = amount.start > 0 and sentence[amount.start - 1] in SIGNS
+        if unit and (signed or sentence[amount.start] in SIGNS or unit[0].strip().lower() in _NO_VERBS):
+            unit = None  # "£50 for", "from £5 a day"
         yield amount.start - signed, unit.end() if unit else amount.end
     if question_word in ("when", "what", "which"):
         days = (day for day in LITERAL.finditer(sentence) if day[0].isalpha())

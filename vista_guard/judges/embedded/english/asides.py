@@ -279,7 +279,7 @@ def _part_statements(sentence: str, part: _Part, later: Sequence[_Part]) -> Iter
         verb = {"having": "has ", "being": "is "}.get(opens, "")
         subject = _noun_before(part.before) if part.before else _subject(main)
         yield from _statement_about(subject, verb + _from_word(part.said, words, 1 if verb else 0))
-    elif part.is_clause:
+    elif part.is_clause and (part.before or part.opener != "how"):  # "How many bags may Ana take?" states nothing
         yield from _whole_clause(sentence, part, later)
     elif part.opener in _APPOSES and _is_value(part, later):
         yield from _statement_about(_noun_before(part.before), part.said, ":")
@@ -314,7 +314,8 @@ def _is_value(part: _Part, later: Sequence[_Part]) -> bool:
 
 def _has_value(text: str) -> bool:
     """True if a text has a figure, a day, or a name other than its first word."""
-    return LITERAL.search(text) is not None or any(word[0].isupper() for word in words_of(text)[1:])
+    names = (word for word in words_of(text)[1:] if word.partition("'")[0] != "I")
+    return LITERAL.search(text) is not None or any(word[0].isupper() for word in names)
 
 
 def states(text: str, *, joined: bool = False) -> bool:

@@ -9,7 +9,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from vista_guard.judges.embedded.english.answers import UNMADE, asked_before, claims_of_values, is_plain, read_reply
+from vista_guard.judges.embedded.english.answers import (
+    LABEL,
+    UNMADE,
+    asked_before,
+    claims_of_values,
+    is_plain,
+    read_reply,
+)
 from vista_guard.judges.embedded.english.asides import (
     FIGURE,
     LONG_FIGURE,
@@ -70,6 +77,9 @@ _MAX_BEFORE = 1000
 _REMEMBERED, _REMEMBERED_CHARS = 8192, 500
 """Cached readings, and the longest sentence to cache: a turn being written is read again with each sentence."""
 _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
+_READERS = re.compile(r"\b(?:I|[Mm]y|me)\b")
+_QUESTION_MARK = re.compile(r"\AQ\d{0,2}[:.)]\s+")
+"""In front of a question and its answer: "Q: Is it open? A: Yes." """
 _INFERRED = re.compile(
     r"(?:i|you|he|she|it|they|we|that|this|there) (?:must|surely|probably|definitely) ", re.IGNORECASE
 )
@@ -269,13 +279,17 @@ def _read(
         placed.append(statement._replace(text=clear))
     raw = clean(source)
     # "Did it open in 1850? Yes." answers itself, as does "Which hall opened in 1850? The whale hall."
-    question = raw.strip("\"' ")
-    answered = _with_values(placed, clean(sentence.text or source), len(source), questions.value)
+    question = _QUESTION_MARK.sub("", raw.strip("\"' "), count=1)
+    # A row names what its figures belong to.
+    value = "" if sentence.kind is BlockKind.ROW else questions.value
+    answered = _with_values(placed, clean(sentence.text or source), len(source), value)
     asks = question.endswith("?")
+    # "Can I bring a dog?" stands in an answer as its reader would ask it.
+    asker = Role.USER if _READERS.search(question) else Role.ASSISTANT
     return (
         tuple(answered),
         _next_topic(raw, topic, topics),
-        _Questions(asked_in(question, Role.ASSISTANT) if asks else (), value_question(question)),
+        _Questions(asked_in(question, asker) if asks else (), value_question(question)),
     )
 
 
@@ -292,7 +306,7 @@ def _with_values(placed: list[_Statement], raw: str, end: int, question: str) ->
             one
             for one in placed
             for rest in [one.text.replace(value, "")]
-            if rest == one.text or len(words_of(rest)) > _FEW_WORDS or re.search(r"\d", rest)
+            if rest == one.text or len(words_of(rest)) > _FEW_WORDS or re.search(r"\d", rest) or LABEL.match(one.text)
         ]
         placed.append(_Statement(claim, 0, end, replies=True))
     return placed
