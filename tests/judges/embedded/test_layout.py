@@ -36,6 +36,20 @@ def test_an_item_is_read_with_its_headings_and_its_lead_in() -> None:
     assert stated(PAGE)["Canoe: 5 crowns"] == "Fees: Boats: The following apply to all boats: Canoe: 5 crowns"
 
 
+@pytest.mark.parametrize(
+    "page", ["- Adults:\n  - day: 12\n- Children:\n  - day: 6", "1. Adults:\n- day: 12\n2. **Children:**\n- day: 6"]
+)
+def test_an_item_is_read_with_the_item_that_it_stands_below(page: str) -> None:
+    found = stated(f"Fees:\n{page}\n\nWe mend oars.\n- Tar: 9")
+    assert found == {
+        "Fees:": "Fees:",
+        "day: 12": "Fees: Adults: day: 12",
+        "day: 6": "Fees: Children: day: 6",
+        "We mend oars.": "We mend oars.",
+        "Tar: 9": "Tar: 9",
+    }
+
+
 def test_a_row_is_read_cell_by_cell_under_its_header() -> None:
     assert stated(PAGE)["| North | 12 | 5 |"] == "Fees: Boats: Ward: North; Beds: 12; Nurses: 5"
 
@@ -116,6 +130,15 @@ def test_rows_as_files_are_read_are_rows_too() -> None:
 def test_an_item_speaks_for_another_only_where_it_names_it() -> None:
     assert all("Anna Holt" not in one.text for one in pieces("Ben Ruiz looks after the keys."))
     assert any("Anna's deputy" in one.text for one in pieces("On Fridays Anna Holt has a deputy."))
+
+
+@pytest.mark.parametrize("gap", ["", "\n"])
+@pytest.mark.parametrize(("claim", "other"), [("for adults", "Children"), ("for children", "Adults"), ("at night", "")])
+def test_a_claim_is_held_against_what_stands_below_its_own_item(claim: str, other: str, gap: str) -> None:
+    page = f"Fees:\n\n- Adults:\n{gap}  - day ticket: 12\n{gap}- Children:\n{gap}  - day ticket: 6\n"
+    found = pieces(f"A day ticket {claim} costs 12.", page)
+    assert found
+    assert not other or all(other not in one.text for one in found)
 
 
 def test_a_claim_that_names_no_row_is_held_against_any() -> None:

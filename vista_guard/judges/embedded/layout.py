@@ -27,12 +27,26 @@ _WIDEST = 160
 
 
 @dataclass(frozen=True)
+class _ItemAbove:
+    """An item that introduces those below it: where its words begin in its line, and whether it has a number."""
+
+    column: int
+    numbered: bool
+    text: str
+
+    def holds(self, other: _ItemAbove) -> bool:
+        """True if the other item stands below this one, or bullets follow a number."""
+        return other.column > self.column or (self.numbered and not other.numbered)
+
+
+@dataclass(frozen=True)
 class Above:
-    """Context of a line: headings, outermost first, its list's lead-in, its table's header."""
+    """Context of a line: headings, outermost first, its list's lead-in, its table's header, the items that it stands below."""
 
     headings: tuple[tuple[int, str], ...] = ()
     lead: str = ""
     header: tuple[str, ...] = ()
+    items: tuple[_ItemAbove, ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -55,9 +69,13 @@ class ParallelItem:
     """All its words."""
     cells: tuple[_Cell, ...] = ()
     """Cells of a row."""
+    below: ParallelItem | None = None
+    """The item that it stands below, among others that introduce some; `said` is what this one says."""
 
     def is_about_another(self, claim_words: frozenset[str]) -> bool:
         """True if the claim names another item, not this one, and this item does not mention the other."""
+        if self.below and self.below.is_about_another(claim_words):
+            return True
         return not self.name & claim_words and any(not other & self.said for other in self.among.in_(claim_words))
 
     def stated(self, sentence: str, claim: str, claim_words: frozenset[str]) -> str:
@@ -145,7 +163,29 @@ def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
         for line in block:
             place, above = _place(text, line, above, row=between > 0 and len(block) > 1)
             placed.append(place)
-    return tuple(_link_items(placed, text, lines)), above
+    return tuple(_link_below(list(_link_items(placed, text, lines)), text, lines)), above
+
+
+def _link_below(placed: Sequence[EvidencePlace], text: str, lines: Sequence[Line]) -> Iterator[EvidencePlace]:
+    """The places; items of a list that stand below different items of it are linked by those."""
+
+    def of_list(one: tuple[EvidencePlace, Line]) -> object:
+        place, line = one
+        return (place.item or line.kind is MarkdownKind.BLANK) and (place.above.headings, place.above.lead)
+
+    for _, run in groupby(zip(placed, lines, strict=True), key=of_list):
+        group = list(run)
+        over = list(dict.fromkeys(place.above.items[-1] for place, _ in group if place.above.items))
+        unique = dict(zip(over, _distinct_words([stems(one.text) for one in over]), strict=True))
+        names = _Names(list(unique.values()))
+        for place, line in group:
+            if len(over) < 2 or not place.above.items:
+                yield place
+                continue
+            said = stems(text[line.start : line.end])
+            item = ParallelItem(unique[place.above.items[-1]], names, said)
+            own = place.among or ParallelItem(frozenset(), _Names([]), said)
+            yield replace(place, among=replace(own, below=item))
 
 
 def _link_items(placed: Sequence[EvidencePlace], text: str, lines: Sequence[Line]) -> Iterator[EvidencePlace]:
@@ -221,7 +261,8 @@ def in_context(sentence: str, span: Span, lines: Sequence[EvidencePlace]) -> str
     if place.heading:
         return ""
     known = sentence.lower()
-    over = [clean(text)[-_WIDEST:] for text in (*place.above.path[-2:], *([place.above.lead] if place.item else []))]
+    leads = [place.above.lead, *(item.text for item in place.above.items[-2:])] if place.item else []
+    over = [clean(text)[-_WIDEST:] for text in (*place.above.path[-2:], *leads)]
     parts = [part.rstrip(" .:") for part in over if part and part.lower().rstrip(" .:") not in known]
     return ": ".join([*parts, place.row or sentence]) if parts or place.row else sentence
 
@@ -250,8 +291,10 @@ def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidenceP
     if row or line.kind in (MarkdownKind.ROW, MarkdownKind.RULE):
         return _row(text, line, above)
     if line.item or LETTERED.match(said):
-        return EvidencePlace(start, above, item=True), replace(above, header=())
+        return _item(line, said, above)
     said = said.strip()
+    if said:
+        above = replace(above, items=())
     if said.endswith(":"):
         return EvidencePlace(start, replace(above, lead="", header=())), replace(
             above, lead=_last_sentence(said), header=()
@@ -259,6 +302,18 @@ def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidenceP
     if not said:  # A blank line may separate a list from its lead-in.
         return EvidencePlace(start, above), replace(above, header=())
     return EvidencePlace(start, replace(above, lead="", header=())), replace(above, lead="", header=())
+
+
+def _item(line: Line, said: str, above: Above) -> tuple[EvidencePlace, Above]:
+    column = line.body - line.start
+    words = clean(said[column:])
+    item = _ItemAbove(column, any(map(str.isalnum, said[:column])), _last_sentence(words))
+    over = tuple(other for other in above.items if other.holds(item))
+    above = replace(above, header=(), items=over)
+    if not words.endswith(":"):
+        return EvidencePlace(line.start, above, item=True), above
+    named = len(words.split()) <= _NAME_WORDS
+    return EvidencePlace(line.start, above, heading=named, item=True), replace(above, items=(*over, item))
 
 
 def _row(text: str, line: Line, above: Above) -> tuple[EvidencePlace, Above]:
