@@ -384,6 +384,16 @@ class TestMending:
         )
         assert await known(guard) == [GOOD, FREE]
 
+    async def test_redact_keeps_the_header_of_a_table_whose_first_row_it_drops(self) -> None:
+        text = f"{GOOD}\n\n| Fact |\n|---|\n| {LACKING} |\n| {FREE} |\n\n{GOOD}"
+        guard = guard_of(SentenceJudge(), "strict")
+        shown, report = await said(guard, *cut(text))
+        assert "".join(shown) == f"{GOOD}\n\n| Fact |\n|---|\n| {FREE} |\n\n{GOOD}"
+        assert report.response == "".join(shown) == (await guard.acheck(ending(text))).response
+        assert [report.response[one.response.start : one.response.end] for one in report.draft_spans] == [
+            text[one.draft.start : one.draft.end] for one in report.draft_spans
+        ]
+
     async def test_redact_drops_what_is_said_again(self) -> None:
         class OnceJudge(SentenceJudge):
             async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:

@@ -80,6 +80,8 @@ _UNITS_AT_ONCE = 8
 """Decisions that are made before others have their turn."""
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 _WORD = re.compile(r"\w")
+_TABLE_HEADER = re.compile(r"\s*\|[^\n]*\n(?=[^\n]*-)[^\S\n]*\|[ \t|:-]*(?=\n)")
+"""A table's header and its rule, which come with the first row: the rows behind a dropped one need them."""
 
 
 class SentenceGate:
@@ -370,6 +372,9 @@ class SentenceGate:
         if mode is not RepairMode.REDACT or not failed or not all(inside):
             return False
         self._failed += failed_phrases(self._source.text, failed)
+        header = _TABLE_HEADER.match(self._source.text, unit.start)
+        if header and all(span.start >= header.end() for span in spans if span):
+            self._out.release(header.end(), cuts=self._link_cuts(work, header.end()))
         self._out.drop(end)
         self._trace("dropped", end)
         return True
