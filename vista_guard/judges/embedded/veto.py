@@ -297,11 +297,13 @@ def _of_same_matter(claim: str, figure: str, evidence: str) -> bool:
 
 
 def replaced_figure(claim: str, evidence: str) -> str | None:
-    """The claim's figure that the evidence replaces with exactly one other of its kind; else None."""
-    missing = lacking(claim, evidence)
+    """The claim's figure that the evidence replaces with exactly one other of its kind, which the claim has not; else None."""
+    missing, stated = lacking(claim, evidence), amounts(claim)
     place = claim.find(missing) if missing else -1
-    kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
-    return missing if len([amount for amount in amounts(evidence) if _kind(amount) in kinds]) == 1 else None
+    kinds = {_kind(amount) for amount in stated if amount.start <= place < amount.end}
+    given = [amount for amount in amounts(evidence) if _kind(amount) in kinds]
+    # "£12 an hour, £30 for half a day" and a cell with £30 agree.
+    return missing if len(given) == 1 and not any(_is_same_amount(one, given[0]) for one in stated) else None
 
 
 def other_day(claim: str, evidence: str) -> bool:

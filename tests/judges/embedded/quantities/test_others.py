@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.veto import other_figure
+from vista_guard.judges.embedded.veto import other_figure, replaced_figure
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_another_figure_of_the_same_kind_in_its_place(claim: str, evidence: str)
 )
 def test_nothing_that_leaves_a_doubt(claim: str, evidence: str) -> None:
     assert not other_figure(claim, evidence)
+
+
+def test_a_cell_with_one_of_the_claims_own_figures_replaces_none() -> None:
+    claim = "Single kayak: £12 an hour, £30 for half a day."
+    assert replaced_figure(claim, "Half day: £30") is None
+    assert not other_figure(claim, "A single kayak is £30 for half a day.")
+    assert replaced_figure("Single kayak: £12 an hour, £30 for half a day.", "Half day: £35") == "12"
