@@ -789,9 +789,10 @@ def fill(question: str, value: str) -> str:
         placed = value.lower()  # "Cold." is no name
     if not rest:
         return f"{value} {auxiliary}" if not kind else ""
-    if not leading and _is_subject(asks, kind, auxiliary, rest):
-        return _of_subject(value, words[verb:], asks)
     measure = kind[0].lower() if asks == "how" and kind else ""
+    if not leading and _is_subject(asks, kind, auxiliary, rest):
+        counted = _counted(value, kind[1:], of=measure == "much") if measure else value
+        return _of_subject(counted, words[verb:], asks)
     long = measure in _MEASURES and not (measure == "far" and "from" in rest)
     if long and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
         placed = f"{placed} {measure}"
@@ -830,8 +831,20 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
         deeds = is_plural(rest[-1]) or rest[-1].endswith("ing")
         named = first in DETERMINERS and deeds and not any(map(is_base, rest))
         return asks == "who" and (named or (first in PRONOUNS and not rest[1:]))
-    if asks in ("when", "where", "why", "how"):
+    counts = bool(kind) and kind[0].lower() in ("much", "many")
+    if asks in ("when", "where", "why") or (asks == "how" and not counts):
         return False
+    if auxiliary in ("have", "has", "had") and asks != "how" and first not in PRONOUNS:
+        # "Who has the key", but "What has the school planned".
+        return first == "been" or not any(
+            is_participle(word) and before.lower() not in DETERMINERS for before, word in pairwise([asks, *rest])
+        )
+    if auxiliary not in _BE:
+        return first in ("be", "been") or is_clear_base(first) or (is_base(first) and not any(map(is_base, rest[1:2])))
+    if asks == "how" and (not kind[1:] or first == "there"):
+        return False  # "How much is parking"
+    if first.endswith("ing") and any(map(is_participle, rest[1:2])):
+        return False  # "What is parking limited to"
     participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
     return (
         participle
@@ -844,8 +857,9 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
     verb = words[0] if words else ""
+    counted = is_plural(verb) and any(map(is_base, words[1:2]))  # "Which tours include lunch"
     named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
-    rest = " ".join(words[1:] if named and len(words) > 1 else words)
+    rest = " ".join(words[1:] if (named or counted) and len(words) > 1 else words)
     return f"the one who {rest} is {value}" if asks == "who" and re.fullmatch(r"[A-Z]\w+", value) else f"{value} {rest}"
 
 
