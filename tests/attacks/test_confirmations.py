@@ -121,6 +121,7 @@ def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, repl
         ("Is the pool open on Mondays?", "The one you named last."),
         ("Is the pool open on Mondays?", "Yes and no."),
         ("With a towel or without?", "Without."),
+        ("Who is open on Mondays?", "They are."),
         ("Not even small ones?", "Small ones are fine."),
     ],
 )

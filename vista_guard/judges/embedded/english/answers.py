@@ -167,12 +167,33 @@ def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
 def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
     """The claims of an answer to open questions, to requests, or to what could not be read."""
     plain = head.sign is not None and not head.rest
+    doer = _doer(text, asked)
+    if doer is not None:
+        return doer
     if any(one.is_unread for one in asked):
         return Answered(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
     # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
     if is_plain(text) or (plain and not any(one.open for one in asked)):
         return Answered()
     return _fragment(text if plain else head.rest, asked)
+
+
+def _doer(text: str, asked: Sequence[Asked]) -> Answered | None:
+    """The claim of "You do, within a week" after "Who pays for it?" """
+    deed = _DOES.fullmatch(text.strip(" .!"))
+    one = next((one for one in reversed(asked) if one.open), None)
+    if not deed or one is None or not _FOR_SOMEONE.match(one.open):
+        return None
+    person = _PERSON.fullmatch(deed["who"])
+    made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
+    if not person and not _is_phrase(_without_label(deed["who"], one)):
+        return None
+    if not made:
+        return Answered(unmade=True)
+    behind = deed["behind"] or ""
+    more = f", {behind}" if behind and _is_phrase(behind) else ""
+    claim = negation(made) if deed["no"] else made
+    return Answered((f"{claim}{more}",), rest="" if more else re.sub(r"\A(?:and|but) ", "", behind, flags=_I))
 
 
 _WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
@@ -649,9 +670,12 @@ _SAYS_IT = re.compile(
 
 
 _DOES = re.compile(
-    r"(?P<who>(?!(?:i|you|he|she|it|they|we|that|this|there)\b).+) (?:do|does|did|is|are|was|were|has|have|can|will)",
+    r"(?P<who>(?!(?:that|this|there)\b).+?) (?:do|does|did|is|are|was|were|(?:has|have)(?: to)?|can|will|must|should|may)"
+    r"(?P<no>n't| not)?(?:, (?P<behind>.+))?",
     _I,
 )
+_FOR_SOMEONE = re.compile(r"(?:who|whose|which|what)\b(?! time)", _I)
+_PERSON = re.compile(r"(?P<known>i|you|we)|he|she|it|they", _I)
 _SOMEONE_WHO = re.compile(r"there (?:is|are|was|were) .+? (?:who|that|which) (?P<deed>.+)", _I)
 """Says who does something: "Dr Lee does" of "There is someone who speaks Thai", and of "Who speaks Thai?" """
 _MAY_I = re.compile(r"May (?:I|we|you)\b")
@@ -720,19 +744,26 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         return None
     deed = _DOES.fullmatch(phrase)
     done = _SOMEONE_WHO.fullmatch(one.said)
-    if deed and done and not denied and _is_phrase(deed["who"]):
+    if deed and done and not (denied or deed["no"] or deed["behind"]) and _is_phrase(deed["who"]):
         return Answered((f"{deed['who']} {done['deed']}",))
-    phrase = deed["who"] if deed and one.open else phrase
+    phrase = deed["who"] if deed and one.open and not (deed["no"] or deed["behind"]) else phrase
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
-    if not _is_phrase(phrase) or SMALL_TALK.fullmatch(f"{phrase}.") or _NOT_KNOWN.match(phrase) or judges(phrase):
+    if (
+        not _is_phrase(_without_label(phrase, one))
+        or SMALL_TALK.fullmatch(f"{phrase}.")
+        or _NOT_KNOWN.match(phrase)
+        or judges(phrase)
+    ):
         return None
     if phrase[-1] == ":":
         return None
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
+        if made.lower().startswith("not ") and not amounts(value):
+            made = negation(one.filled(value[4:]))  # "Not the landlord."
         return Answered((made,)) if made else Answered(unmade=True)
     if _only_compares(value):
         return Answered((negation(one.said),)) if amounts(one.said) else Answered(unmade=True)
@@ -754,6 +785,12 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         return Answered((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Answered((replaced,)) if replaced else Answered(unmade=True)
+
+
+def _without_label(phrase: str, one: Asked) -> str:
+    """The phrase without a noun of the question before a letter or number: "Plan L" is no order to plan."""
+    label = _LABEL.match(phrase)
+    return phrase[label.start("number") :] if label and label["noun"].lower() in words_of(one.open.lower()) else phrase
 
 
 _COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)

@@ -615,6 +615,7 @@ def _voiced(said: str, role: Role) -> str:
 _MINE = "\u02d0"
 """A letter that marks a pronoun of the one who answers, whose voice does not change."""
 _PLURAL_BE = {"am": "are", "was": "were"}
+_BE_OF_MANY = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _OTHER_VOICE = {
     "i": "you", "we": "you", "me": "you", "us": "you", "my": "your", "our": "your", "you": "we", "your": "our", "yours": "ours",
 }  # fmt: skip
@@ -848,15 +849,26 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
     participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
     return (
         participle
-        or first in _ADJECTIVES
+        or is_adjective(first)
         or (len(rest) == 1 and first not in PRONOUNS and rest[0].islower())
         or (bool(kind) and asks in ("which", "what") and first in ADVERBS)
     )
 
 
+def _with_person(verb: str) -> str:
+    """A verb of "who" as it stands behind "you" and "we": "pay" of "pays"."""
+    for cut in range(4):
+        base = f"{verb[: len(verb) - cut]}{'y' if verb.endswith('ies') and cut == 3 else ''}"
+        if base in _BE_OF_MANY or (base != verb and third_person(base) == verb and is_base(base)):
+            return _BE_OF_MANY.get(base, base)
+    return verb
+
+
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
     verb = words[0] if words else ""
+    if value.lower().removesuffix(_MINE) in ("i", "you", "we"):
+        return " ".join((value, _with_person(verb), *words[1:]))
     counted = is_plural(verb) and any(map(is_base, words[1:2]))  # "Which tours include lunch"
     named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
     rest = " ".join(words[1:] if (named or counted) and len(words) > 1 else words)
