@@ -210,13 +210,23 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None:
         # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
-        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else behind.claims)))
+        more = (_beside(claims[-1], head.rest),) if behind.unmade and claims else behind.claims
+        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else filter(None, more))))
         return Answered(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
     says_itself = says_itself and not begins_imperative(words_of(head.rest))
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
     return Answered(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
+
+
+def _beside(claim: str, rest: str) -> str:
+    """A claim with what has no place in it: "there is a fee: $5"; "it is $5" behind "it is not true that it is free"."""
+    value = _value(_without_tail(rest))
+    if not claim.startswith(NOT_TRUE):
+        return f"{claim}: {value}"
+    said = _IS.match(claim.removeprefix(NOT_TRUE))
+    return f"{said[0].strip()} {value}" if said and amounts(value) else ""
 
 
 def _restates(rest: str, claim: str) -> bool:
@@ -853,6 +863,7 @@ def _has_kind(value: str, said: str) -> bool:
     return bool(kinds & {kind for kind, *_ in _slots(said)})
 
 
+_IS = re.compile(r"(?! there\b).+? (?:is|are|was|were)\b", _I)
 _CAN_DENY = re.compile(r".+? (?:is|are|was|were|can|could|will|would|may|must)\b", _I)
 
 
