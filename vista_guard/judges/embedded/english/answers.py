@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import category
@@ -29,6 +29,7 @@ from vista_guard.judges.embedded.english.cues import (
 from vista_guard.judges.embedded.english.questions import (
     DAY,
     NOT_TRUE,
+    WH,
     Asked,
     Choice,
     asked_in,
@@ -172,6 +173,10 @@ def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
         return doer
     if any(one.is_unread for one in asked):
         return Answered(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
+    joint = re.search(r"[,;] (?:and |but )?", text)
+    if joint and head.sign is None and _is_phrase(text[: joint.start()]) and _stands(text[joint.end() :]):
+        first = _fragment(text[: joint.start()], asked)  # "8:15, and the doors open at 7:45"
+        return first and replace(first, rest=text[joint.end() :])
     # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
     if is_plain(text) or (plain and not any(one.open for one in asked)):
         return Answered()
@@ -708,8 +713,20 @@ def _goes_on(part: str) -> bool:
     return bool(words) and (begins_imperative(words) or (opens and any(map(is_auxiliary, words))))
 
 
+def _stands(text: str) -> bool:
+    """True for a clause with its own subject and verb: "the doors open at 7:45"."""
+    words = words_of(text)
+    if not words or WH.match(text) or words[0].lower() in PREPOSITIONS | SUBORDINATORS:
+        return False
+    acts = any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)) or any(map(is_auxiliary, words[1:]))
+    return acts or verb_index(words) is not None or finite_verb(words) is not None
+
+
 def _begins_phrase(word: str) -> bool:
     return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
+
+
+_BEFORE_CLAUSE = ("because", "since", "until", "when", "if", "unless", "after", "before", "while")
 
 
 def _is_phrase(text: str) -> bool:
@@ -720,8 +737,11 @@ def _is_phrase(text: str) -> bool:
     if any(_goes_on(part) for part in text.split(", ")[1:]):
         return False  # "If you no longer need it, delete it"
     opens = words[0].lower()
-    if opens in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
+    if opens in _BEFORE_CLAUSE or opens == "as":
         return True
+    hangs = re.search(rf",? (?:{'|'.join(_BEFORE_CLAUSE)}) (?=\w+ \w)", text)
+    if hangs and _is_phrase(text[: hangs.start()]):
+        return True  # "30 days after you move out"
     if opens in (*SUBORDINATORS, "any", "every") and chooses_freely(text):
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):

@@ -172,7 +172,7 @@ _LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
 _OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<other>\S.*)", _I)
 _YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
-_WH = re.compile(
+WH = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of|until|till|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b",
     _I,
 )
@@ -202,10 +202,10 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
     text = f"{bare}?" if TAG.search(f"{bare}?") and text == bare else text  # "It is free, isn't it"
-    is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
+    is_question = text.endswith("?") or bool(WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
-    tag = _also_tag(text) or TAG.search(text) if is_question and not _WH.match(bare) else None
+    tag = _also_tag(text) or TAG.search(text) if is_question and not WH.match(bare) else None
     untagged = text[: tag.start()].strip() if tag else bare
     if not tag and is_question:
         bare = untagged = _joined_topic(bare)
@@ -214,7 +214,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         asks = is_question or is_request or begins_imperative(words_of(bare))
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
-    if _WH.match(bare):
+    if WH.match(bare):
         question = bare if is_question else value_question(sentence)
         yield from [_open(question, role)] if question else []
     elif tag and _AUXILIARY.match(text):
@@ -751,6 +751,8 @@ _COUNT = re.compile(r"(?P<count>as (?:many|much)|\w+)(?P<behind>(?:,| as| at| pe
 _PREPOSED = re.compile(rf"\A(?:{'|'.join(PREPOSITIONS)}) (?=\S)", _I)
 _TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
 DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+_RANGE = re.compile(r"(?!\d{4}-\d\d-)\d[\d:.]*(?: ?[ap]\.?m\b\.?)? ?(?:to|till|until|[-–]) ?\d", _I)
+"""The hours of "9 to 5", "10:00–12:00"."""
 _LEADING = re.compile(
     r"(?P<prep>in|at|on|for|from|to|with|by|of|until|till|since|about) (?=(?:what|which|whom|whose|when|where)\b)", _I
 )
@@ -833,7 +835,7 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
         named = first in DETERMINERS and deeds and not any(map(is_base, rest))
         return asks == "who" and (named or (first in PRONOUNS and not rest[1:]))
     counts = bool(kind) and kind[0].lower() in ("much", "many")
-    if asks in ("when", "where", "why") or (asks == "how" and not counts):
+    if asks in ("when", "where", "why") or kind[:1] == ["time"] or (asks == "how" and not counts):
         return False
     if auxiliary in ("have", "has", "had") and asks != "how" and first not in PRONOUNS:
         # "Who has the key", but "What has the school planned".
@@ -887,6 +889,10 @@ def _placed(question: str, value: str) -> str:
         return value  # "every Monday"
     if asks == "where":
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
+    if _RANGE.match(value):
+        return f"from {value}"
+    if re.match(r"\d[^,]* (?:after|before) ", value):
+        return value  # "30 days after you move out"
     found = next(iter(amounts(value)), None)
     if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"
