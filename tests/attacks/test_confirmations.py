@@ -128,6 +128,7 @@ def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, repl
         ("Is the pool open on Mondays?", "Yes and no."),
         ("With a towel or without?", "Without."),
         ("Who is open on Mondays?", "They are."),
+        ("And on Mondays?", "Yes."),
         ("Not even small ones?", "Small ones are fine."),
     ],
 )

@@ -129,6 +129,8 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
         return Answered(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
+    if alone and _adjoins(asked[-1].topic):
+        return _of_setting(head, asked[-1].topic)
     about = _about_another(text, asked) if alone else None
     if about is not None:
         return about
@@ -163,6 +165,22 @@ def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
         return None
     plural = re.search(r"'re|are|were", copula[0]) is not None
     return Answered((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
+
+
+def _of_setting(head: _Head, topic: str) -> Answered | None:
+    """The claim of "We're closed" and of "10 to 12" after "And on Sundays?" """
+    said = _without_tail(without_opener(head.rest))
+    if not said:
+        return Answered(unmade=True)
+    words = words_of(said)
+    opens = words[0].lower() in PRONOUNS - {"i"} or is_pronoun_with_verb(words[0])
+    if abstains(said) or SUBJECTLESS.match(said) or judges(said) or _NOT_KNOWN.match(said) or words[0].startswith("I'"):
+        return None
+    if opens and _stands(said) and not _stems(topic) <= _stems(said):
+        return Answered((f"{said} {topic}",))
+    if not _is_phrase(said) or SMALL_TALK.fullmatch(f"{said}."):
+        return Answered(rest=head.rest) if head.sign is not None else None
+    return Answered((f"it is {said.lower() if is_adjective(said) else _value(said)} {topic}",))
 
 
 def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
@@ -678,6 +696,13 @@ _OPINION = re.compile(
 """Questions for a taste, which no phrase turns into a fact."""
 _ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+
+
+def _adjoins(topic: str) -> bool:
+    """True for a topic that tells when, where or for whom: "on Sundays"."""
+    return topic.split(" ", 1)[0].lower() in PREPOSITIONS
+
+
 _SAYS_IT = re.compile(
     r"(?:it|that|this|they|he|she|the answer)(?:'s|'re|'d be| is| are| was| were| would be| will be)\s+(?=\S)",
     _I,
@@ -716,8 +741,11 @@ def _goes_on(part: str) -> bool:
 def _stands(text: str) -> bool:
     """True for a clause with its own subject and verb: "the doors open at 7:45"."""
     words = words_of(text)
-    if not words or WH.match(text) or words[0].lower() in PREPOSITIONS | SUBORDINATORS:
+    if not words or WH.match(text) or words[0].lower() in SUBORDINATORS:
         return False
+    if words[0].lower() in PREPOSITIONS:  # "on Sundays we close at 12"
+        subject = next((i for i, word in enumerate(words[:5]) if word.lower() in PRONOUNS - {"that"}), 0)
+        return subject > 0 and _stands(" ".join(words[subject:]))
     acts = any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)) or any(map(is_auxiliary, words[1:]))
     return acts or verb_index(words) is not None or finite_verb(words) is not None
 
