@@ -96,6 +96,12 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("Is the heated indoor pool open in winter?", "Yes.", ("the heated indoor pool is open in winter",)),
         ("What is the water like?", "Cold.", ("the water is cold",)),
         ("What are the rooms like in summer?", "Small but clean.", ("the rooms in summer are small but clean",)),
+        ("Is there a fee?", "Yes, $5.", ("there is a fee", "there is a fee: $5")),
+        ("Do you take credit cards?", "Yes, Visa and Amex.", (
+            "we take credit cards", "we take credit cards: Visa and Amex")),
+        ("Is there a lift?", "Yes, next to the café.", ("there is a lift", "there is a lift: next to the café")),
+        ("Is parking free?", "No, £5 a day.", ("it is not true that parking is free", "parking is £5 a day")),
+        ("Is parking free?", "No, sorry.", ("it is not true that parking is free",)),
         ("Does the room cost anything?", "Not a cent.", ("it is not true that the room costs something",)),
     ],
 )  # fmt: skip
@@ -121,6 +127,8 @@ def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, repl
         ("Is the pool open on Mondays?", "The one you named last."),
         ("Is the pool open on Mondays?", "Yes and no."),
         ("With a towel or without?", "Without."),
+        ("Who is open on Mondays?", "They are."),
+        ("And on Mondays?", "Yes."),
         ("Not even small ones?", "Small ones are fine."),
     ],
 )

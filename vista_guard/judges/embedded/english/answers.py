@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import category
@@ -29,6 +29,7 @@ from vista_guard.judges.embedded.english.cues import (
 from vista_guard.judges.embedded.english.questions import (
     DAY,
     NOT_TRUE,
+    WH,
     Asked,
     Choice,
     asked_in,
@@ -128,6 +129,8 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
         return Answered(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
+    if alone and _adjoins(asked[-1].topic):
+        return _of_setting(head, asked[-1].topic)
     about = _about_another(text, asked) if alone else None
     if about is not None:
         return about
@@ -164,15 +167,56 @@ def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
     return Answered((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
 
 
+def _of_setting(head: _Head, topic: str) -> Answered | None:
+    """The claim of "We're closed" and of "10 to 12" after "And on Sundays?" """
+    said = _without_tail(without_opener(head.rest))
+    if not said:
+        return Answered(unmade=True)
+    words = words_of(said)
+    opens = words[0].lower() in PRONOUNS - {"i"} or is_pronoun_with_verb(words[0])
+    if abstains(said) or SUBJECTLESS.match(said) or judges(said) or _NOT_KNOWN.match(said) or words[0].startswith("I'"):
+        return None
+    if opens and _stands(said) and not _stems(topic) <= _stems(said):
+        return Answered((f"{said} {topic}",))
+    if not _is_phrase(said) or SMALL_TALK.fullmatch(f"{said}."):
+        return Answered(rest=head.rest) if head.sign is not None else None
+    return Answered((f"it is {said.lower() if is_adjective(said) else _value(said)} {topic}",))
+
+
 def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
     """The claims of an answer to open questions, to requests, or to what could not be read."""
     plain = head.sign is not None and not head.rest
+    doer = _doer(text, asked)
+    if doer is not None:
+        return doer
     if any(one.is_unread for one in asked):
         return Answered(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
+    joint = re.search(r"[,;] (?:and |but )?", text)
+    if joint and head.sign is None and _is_phrase(text[: joint.start()]) and _stands(text[joint.end() :]):
+        first = _fragment(text[: joint.start()], asked)  # "8:15, and the doors open at 7:45"
+        return first and replace(first, rest=text[joint.end() :])
     # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
     if is_plain(text) or (plain and not any(one.open for one in asked)):
         return Answered()
     return _fragment(text if plain else head.rest, asked)
+
+
+def _doer(text: str, asked: Sequence[Asked]) -> Answered | None:
+    """The claim of "You do, within a week" after "Who pays for it?" """
+    deed = _DOES.fullmatch(text.strip(" .!"))
+    one = next((one for one in reversed(asked) if one.open), None)
+    if not deed or one is None or not _FOR_SOMEONE.match(one.open):
+        return None
+    person = _PERSON.fullmatch(deed["who"])
+    made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
+    if not person and not _is_phrase(_without_label(deed["who"], one)):
+        return None
+    if not made:
+        return Answered(unmade=True)
+    behind = deed["behind"] or ""
+    more = f", {behind}" if behind and _is_phrase(behind) else ""
+    claim = negation(made) if deed["no"] else made
+    return Answered((f"{claim}{more}",), rest="" if more else re.sub(r"\A(?:and|but) ", "", behind, flags=_I))
 
 
 _WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
@@ -189,13 +233,23 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None:
         # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
-        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else behind.claims)))
+        more = (_beside(claims[-1], head.rest),) if behind.unmade and claims else behind.claims
+        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else filter(None, more))))
         return Answered(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
     says_itself = says_itself and not begins_imperative(words_of(head.rest))
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
     return Answered(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
+
+
+def _beside(claim: str, rest: str) -> str:
+    """A claim with what has no place in it: "there is a fee: $5"; "it is $5" behind "it is not true that it is free"."""
+    value = _value(_without_tail(rest))
+    if not claim.startswith(NOT_TRUE):
+        return f"{claim}: {value}"
+    said = _IS.match(claim.removeprefix(NOT_TRUE))
+    return f"{said[0].strip()} {value}" if said and amounts(value) else ""
 
 
 def _restates(rest: str, claim: str) -> bool:
@@ -658,6 +712,13 @@ _OPINION = re.compile(
 """Questions for a taste, which no phrase turns into a fact."""
 _ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+
+
+def _adjoins(topic: str) -> bool:
+    """True for a topic that tells when, where or for whom: "on Sundays"."""
+    return topic.split(" ", 1)[0].lower() in PREPOSITIONS
+
+
 _SAYS_IT = re.compile(
     r"(?:it|that|this|they|he|she|the answer)(?:'s|'re|'d be| is| are| was| were| would be| will be)\s+(?=\S)",
     _I,
@@ -665,9 +726,12 @@ _SAYS_IT = re.compile(
 
 
 _DOES = re.compile(
-    r"(?P<who>(?!(?:i|you|he|she|it|they|we|that|this|there)\b).+) (?:do|does|did|is|are|was|were|has|have|can|will)",
+    r"(?P<who>(?!(?:that|this|there)\b).+?) (?:do|does|did|is|are|was|were|(?:has|have)(?: to)?|can|will|must|should|may)"
+    r"(?P<no>n't| not)?(?:, (?P<behind>.+))?",
     _I,
 )
+_FOR_SOMEONE = re.compile(r"(?:who|whose|which|what)\b(?! time)", _I)
+_PERSON = re.compile(r"(?P<known>i|you|we)|he|she|it|they", _I)
 _SOMEONE_WHO = re.compile(r"there (?:is|are|was|were) .+? (?:who|that|which) (?P<deed>.+)", _I)
 """Says who does something: "Dr Lee does" of "There is someone who speaks Thai", and of "Who speaks Thai?" """
 _MAY_I = re.compile(r"May (?:I|we|you)\b")
@@ -690,8 +754,23 @@ def _goes_on(part: str) -> bool:
     return bool(words) and (begins_imperative(words) or (opens and any(map(is_auxiliary, words))))
 
 
+def _stands(text: str) -> bool:
+    """True for a clause with its own subject and verb: "the doors open at 7:45"."""
+    words = words_of(text)
+    if not words or WH.match(text) or words[0].lower() in SUBORDINATORS:
+        return False
+    if words[0].lower() in PREPOSITIONS:  # "on Sundays we close at 12"
+        subject = next((i for i, word in enumerate(words[:5]) if word.lower() in PRONOUNS - {"that"}), 0)
+        return subject > 0 and _stands(" ".join(words[subject:]))
+    acts = any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)) or any(map(is_auxiliary, words[1:]))
+    return acts or verb_index(words) is not None or finite_verb(words) is not None
+
+
 def _begins_phrase(word: str) -> bool:
     return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
+
+
+_BEFORE_CLAUSE = ("because", "since", "until", "when", "if", "unless", "after", "before", "while")
 
 
 def _is_phrase(text: str) -> bool:
@@ -702,8 +781,11 @@ def _is_phrase(text: str) -> bool:
     if any(_goes_on(part) for part in text.split(", ")[1:]):
         return False  # "If you no longer need it, delete it"
     opens = words[0].lower()
-    if opens in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
+    if opens in _BEFORE_CLAUSE or opens == "as":
         return True
+    hangs = re.search(rf",? (?:{'|'.join(_BEFORE_CLAUSE)}) (?=\w+ \w)", text)
+    if hangs and _is_phrase(text[: hangs.start()]):
+        return True  # "30 days after you move out"
     if opens in (*SUBORDINATORS, "any", "every") and chooses_freely(text):
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
@@ -736,19 +818,26 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         return None
     deed = _DOES.fullmatch(phrase)
     done = _SOMEONE_WHO.fullmatch(one.said)
-    if deed and done and not denied and _is_phrase(deed["who"]):
+    if deed and done and not (denied or deed["no"] or deed["behind"]) and _is_phrase(deed["who"]):
         return Answered((f"{deed['who']} {done['deed']}",))
-    phrase = deed["who"] if deed and one.open else phrase
+    phrase = deed["who"] if deed and one.open and not (deed["no"] or deed["behind"]) else phrase
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
-    if not _is_phrase(phrase) or SMALL_TALK.fullmatch(f"{phrase}.") or _NOT_KNOWN.match(phrase) or judges(phrase):
+    if (
+        not _is_phrase(_without_label(phrase, one))
+        or SMALL_TALK.fullmatch(f"{phrase}.")
+        or _NOT_KNOWN.match(phrase)
+        or judges(phrase)
+    ):
         return None
     if phrase[-1] == ":":
         return None
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
+        if made.lower().startswith("not ") and not amounts(value):
+            made = negation(one.filled(value[4:]))  # "Not the landlord."
         return Answered((made,)) if made else Answered(unmade=True)
     if _only_compares(value):
         return Answered((negation(one.said),)) if amounts(one.said) else Answered(unmade=True)
@@ -770,6 +859,12 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         return Answered((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Answered((replaced,)) if replaced else Answered(unmade=True)
+
+
+def _without_label(phrase: str, one: Asked) -> str:
+    """The phrase without a noun of the question before a letter or number: "Plan L" is no order to plan."""
+    label = _LABEL.match(phrase)
+    return phrase[label.start("number") :] if label and label["noun"].lower() in words_of(one.open.lower()) else phrase
 
 
 _COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
@@ -832,6 +927,7 @@ def _has_kind(value: str, said: str) -> bool:
     return bool(kinds & {kind for kind, *_ in _slots(said)})
 
 
+_IS = re.compile(r"(?! there\b).+? (?:is|are|was|were)\b", _I)
 _CAN_DENY = re.compile(r".+? (?:is|are|was|were|can|could|will|would|may|must)\b", _I)
 
 

@@ -172,7 +172,7 @@ _LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
 _OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<other>\S.*)", _I)
 _YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
-_WH = re.compile(
+WH = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of|until|till|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b",
     _I,
 )
@@ -202,10 +202,10 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
     text = f"{bare}?" if TAG.search(f"{bare}?") and text == bare else text  # "It is free, isn't it"
-    is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
+    is_question = text.endswith("?") or bool(WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
-    tag = _also_tag(text) or TAG.search(text) if is_question and not _WH.match(bare) else None
+    tag = _also_tag(text) or TAG.search(text) if is_question and not WH.match(bare) else None
     untagged = text[: tag.start()].strip() if tag else bare
     if not tag and is_question:
         bare = untagged = _joined_topic(bare)
@@ -214,7 +214,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         asks = is_question or is_request or begins_imperative(words_of(bare))
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
-    if _WH.match(bare):
+    if WH.match(bare):
         question = bare if is_question else value_question(sentence)
         yield from [_open(question, role)] if question else []
     elif tag and _AUXILIARY.match(text):
@@ -615,6 +615,7 @@ def _voiced(said: str, role: Role) -> str:
 _MINE = "\u02d0"
 """A letter that marks a pronoun of the one who answers, whose voice does not change."""
 _PLURAL_BE = {"am": "are", "was": "were"}
+_BE_OF_MANY = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _OTHER_VOICE = {
     "i": "you", "we": "you", "me": "you", "us": "you", "my": "your", "our": "your", "you": "we", "your": "our", "yours": "ours",
 }  # fmt: skip
@@ -750,6 +751,8 @@ _COUNT = re.compile(r"(?P<count>as (?:many|much)|\w+)(?P<behind>(?:,| as| at| pe
 _PREPOSED = re.compile(rf"\A(?:{'|'.join(PREPOSITIONS)}) (?=\S)", _I)
 _TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
 DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+_RANGE = re.compile(r"(?!\d{4}-\d\d-)\d[\d:.]*(?: ?[ap]\.?m\b\.?)? ?(?:to|till|until|[-–]) ?\d", _I)
+"""The hours of "9 to 5", "10:00–12:00"."""
 _LEADING = re.compile(
     r"(?P<prep>in|at|on|for|from|to|with|by|of|until|till|since|about) (?=(?:what|which|whom|whose|when|where)\b)", _I
 )
@@ -789,9 +792,10 @@ def fill(question: str, value: str) -> str:
         placed = value.lower()  # "Cold." is no name
     if not rest:
         return f"{value} {auxiliary}" if not kind else ""
-    if not leading and _is_subject(asks, kind, auxiliary, rest):
-        return _of_subject(value, words[verb:], asks)
     measure = kind[0].lower() if asks == "how" and kind else ""
+    if not leading and _is_subject(asks, kind, auxiliary, rest):
+        counted = _counted(value, kind[1:], of=measure == "much") if measure else value
+        return _of_subject(counted, words[verb:], asks)
     long = measure in _MEASURES and not (measure == "far" and "from" in rest)
     if long and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
         placed = f"{placed} {measure}"
@@ -830,22 +834,46 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
         deeds = is_plural(rest[-1]) or rest[-1].endswith("ing")
         named = first in DETERMINERS and deeds and not any(map(is_base, rest))
         return asks == "who" and (named or (first in PRONOUNS and not rest[1:]))
-    if asks in ("when", "where", "why", "how"):
+    counts = bool(kind) and kind[0].lower() in ("much", "many")
+    if asks in ("when", "where", "why") or kind[:1] == ["time"] or (asks == "how" and not counts):
         return False
+    if auxiliary in ("have", "has", "had") and asks != "how" and first not in PRONOUNS:
+        # "Who has the key", but "What has the school planned".
+        return first == "been" or not any(
+            is_participle(word) and before.lower() not in DETERMINERS for before, word in pairwise([asks, *rest])
+        )
+    if auxiliary not in _BE:
+        return first in ("be", "been") or is_clear_base(first) or (is_base(first) and not any(map(is_base, rest[1:2])))
+    if asks == "how" and (not kind[1:] or first == "there"):
+        return False  # "How much is parking"
+    if first.endswith("ing") and any(map(is_participle, rest[1:2])):
+        return False  # "What is parking limited to"
     participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
     return (
         participle
-        or first in _ADJECTIVES
+        or is_adjective(first)
         or (len(rest) == 1 and first not in PRONOUNS and rest[0].islower())
         or (bool(kind) and asks in ("which", "what") and first in ADVERBS)
     )
 
 
+def _with_person(verb: str) -> str:
+    """A verb of "who" as it stands behind "you" and "we": "pay" of "pays"."""
+    for cut in range(4):
+        base = f"{verb[: len(verb) - cut]}{'y' if verb.endswith('ies') and cut == 3 else ''}"
+        if base in _BE_OF_MANY or (base != verb and third_person(base) == verb and is_base(base)):
+            return _BE_OF_MANY.get(base, base)
+    return verb
+
+
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
     verb = words[0] if words else ""
+    if value.lower().removesuffix(_MINE) in ("i", "you", "we"):
+        return " ".join((value, _with_person(verb), *words[1:]))
+    counted = is_plural(verb) and any(map(is_base, words[1:2]))  # "Which tours include lunch"
     named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
-    rest = " ".join(words[1:] if named and len(words) > 1 else words)
+    rest = " ".join(words[1:] if (named or counted) and len(words) > 1 else words)
     return f"the one who {rest} is {value}" if asks == "who" and re.fullmatch(r"[A-Z]\w+", value) else f"{value} {rest}"
 
 
@@ -861,6 +889,10 @@ def _placed(question: str, value: str) -> str:
         return value  # "every Monday"
     if asks == "where":
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
+    if _RANGE.match(value):
+        return f"from {value}"
+    if re.match(r"\d[^,]* (?:after|before) ", value):
+        return value  # "30 days after you move out"
     found = next(iter(amounts(value)), None)
     if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"
