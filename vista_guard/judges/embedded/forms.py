@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
@@ -36,6 +37,18 @@ from vista_guard.reading.markdown import cells as row_cells
 
 _MOST_COLUMNS = 30
 """Rows with more cells stay whole: nobody reads tables of that width."""
+
+
+class ItemAbove(NamedTuple):
+    """An item of a list that may introduce others: where its words begin in its line, whether it has a number, and its text."""
+
+    column: int
+    numbered: bool
+    text: str
+
+    def holds(self, other: ItemAbove) -> bool:
+        """True if the other item stands below this one, or bullets follow a number."""
+        return other.column > self.column or (self.numbered and not other.numbered)
 
 
 @dataclass(frozen=True)

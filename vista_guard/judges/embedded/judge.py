@@ -371,7 +371,7 @@ class EmbeddedJudge:
     def _said_otherwise(
         self, texts: Sequence[str], pieces: Sequence[Sequence[EvidencePiece]], known: Pool, least: float
     ) -> dict[int, EvidencePiece]:
-        """What contradicts each text with at least this probability, as the careful reader finds, by place of the text."""
+        """The piece that contradicts a text with at least this probability, as the careful reader finds, by the text's place."""
         plain = [[piece for piece in some if piece.is_plain] for some in pieces]
         near = with_nearest(texts, [some[:1] for some in plain], plain, known, self._embedder)
         read = [(place, some[0]) for place, some in enumerate(near) if some]

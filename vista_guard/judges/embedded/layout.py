@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import chain, groupby, repeat
 
 from vista_guard.judges.embedded.english.words import content_words
-from vista_guard.judges.embedded.forms import bars, clean, named_cells
+from vista_guard.judges.embedded.forms import ItemAbove, bars, clean, named_cells
 from vista_guard.judges.embedded.quantities import Amount, amounts
 from vista_guard.reading.markdown import LETTERED, Line, MarkdownKind, cells, read_lines, title
 from vista_guard.types import Span
@@ -27,26 +27,13 @@ _WIDEST = 160
 
 
 @dataclass(frozen=True)
-class _ItemAbove:
-    """An item that introduces those below it: where its words begin in its line, and whether it has a number."""
-
-    column: int
-    numbered: bool
-    text: str
-
-    def holds(self, other: _ItemAbove) -> bool:
-        """True if the other item stands below this one, or bullets follow a number."""
-        return other.column > self.column or (self.numbered and not other.numbered)
-
-
-@dataclass(frozen=True)
 class Above:
     """Context of a line: headings, outermost first, its list's lead-in, its table's header, the items that it stands below."""
 
     headings: tuple[tuple[int, str], ...] = ()
     lead: str = ""
     header: tuple[str, ...] = ()
-    items: tuple[_ItemAbove, ...] = ()
+    items: tuple[ItemAbove, ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -307,7 +294,7 @@ def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidenceP
 def _item(line: Line, said: str, above: Above) -> tuple[EvidencePlace, Above]:
     column = line.body - line.start
     words = clean(said[column:])
-    item = _ItemAbove(column, any(map(str.isalnum, said[:column])), _last_sentence(words))
+    item = ItemAbove(column, any(map(str.isalnum, said[:column])), _last_sentence(words))
     over = tuple(other for other in above.items if other.holds(item))
     above = replace(above, header=(), items=over)
     if not words.endswith(":"):

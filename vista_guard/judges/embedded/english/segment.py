@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from vista_guard._aio import load_once
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
-from vista_guard.judges.embedded.forms import Block, BlockKind, block_kind, blocks, clean, continues
+from vista_guard.judges.embedded.forms import Block, BlockKind, ItemAbove, block_kind, blocks, clean, continues
 from vista_guard.reading.markdown import read_lines
 from vista_guard.reading.passages import sentence_spans
 
@@ -213,7 +213,7 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
     stands before it.
     """
     lead, first = "", True
-    over: list[_ItemLead] = []
+    over: list[ItemAbove] = []
     block_list = list(blocks(text))
     if not block_list and any(map(str.isalnum, text)):
         # "12." is an item's number in a list, and an answer by itself.
@@ -251,22 +251,11 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
             lead = opens[:-1] if opens.endswith(":") else ""
 
 
-class _ItemLead(NamedTuple):
-    """An item's place in its line, whether it has a number, and its text where it introduces the items below it, else ""."""
-
-    column: int
-    numbered: bool
-    text: str
-
-    def holds(self, other: _ItemLead) -> bool:
-        """True if the other item stands below this one, or bullets follow a number."""
-        return other.column > self.column or (self.numbered and not other.numbered)
-
-
-def _item_lead(text: str, block: Block, said: str) -> _ItemLead:
+def _item_lead(text: str, block: Block, said: str) -> ItemAbove:
+    """The item of a block; its text is "" where it introduces nothing."""
     begin = text.rfind("\n", 0, block.start) + 1
     numbered = any(map(str.isalnum, text[begin : block.start]))
-    return _ItemLead(block.start - begin, numbered, said[:-1] if said.endswith(":") else "")
+    return ItemAbove(block.start - begin, numbered, said[:-1] if said.endswith(":") else "")
 
 
 def _split(text: str, block: Block) -> Iterator[tuple[int, int]]:
