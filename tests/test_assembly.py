@@ -149,6 +149,8 @@ def test_what_is_no_policy_is_refused_at_once() -> None:
 def test_a_judge_s_name_is_told_where_to_go() -> None:
     with raises(ConfigError, "judge", "embedded-quick", "from_settings"):
         Guard("embedded-quick")  # type: ignore[arg-type]
+    with raises(ConfigError, "judge", "None", "give a judge"):
+        Guard(None)  # type: ignore[arg-type]
 
 
 def test_a_policy_says_whether_it_withholds_and_repairs() -> None:

@@ -100,8 +100,10 @@ class Guard:
         from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
 
-        if isinstance(judge, str):
-            raise ConfigError(f"judge is {judge!r}; Guard.from_settings(judge={judge!r}) makes a judge of its name")
+        if not hasattr(judge, "info"):
+            named = isinstance(judge, str)
+            hint = f"Guard.from_settings(judge={judge!r}) makes a judge of its name" if named else "give a judge"
+            raise ConfigError(f"judge is {judge!r}; {hint}")
         if not callable(policy) and not isinstance(policy, str):
             raise ConfigError(f"policy is {policy!r}; give a preset's name or a policy")
         for field in ("withholds", "repairs"):

@@ -418,10 +418,11 @@ class EmbeddedJudge:
             for place, one in enumerate(findings)
             if one.label is Label.OUT_OF_SCOPE and may_be_settled(one.claim.text)
         ]
+        if not open_ones:
+            return list(findings)
         texts = [folded(findings[place].claim.text) for place in open_ones]
         known = pool(EvidenceSet(documents=evidence.documents))
-        pieces = choose(texts, known, self._embedder) if texts else []
-        found = self._said_otherwise(texts, pieces, known, SETTLED)
+        found = self._said_otherwise(texts, choose(texts, known, self._embedder), known, SETTLED)
         settled = {open_ones[place]: piece for place, piece in found.items()}
         return [
             _contradicted(one.claim, settled[place], "says otherwise") if place in settled else one

@@ -109,7 +109,7 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 """When or where a statement holds, in front of its subject: "At weekends we close at 6 p.m." """
-_HOUSE = re.compile(r"(?P<they>we\b|you (?=(?:can|may|must)(?:not|'t)?\b))|your\b", re.IGNORECASE)
+_HOUSE = re.compile(r"(?P<they>we\b|you(?= (?:can|may|must)(?:not|'t)?\b))|your\b", re.IGNORECASE)
 """Who answers for a house, and its guest: what "we" do there and what "you" may do is a fact as what "they" do."""
 _MOST_WORDS = 16
 """Longest sentence, in words, of which a value can be the point."""
@@ -326,8 +326,8 @@ def _states_itself(statement: str, value: str, question: str) -> bool:
     house = _HOUSE.match(statement)
     if house:
         rest = statement[house.end() :]
-        someone = "they" if rest.startswith("'") else "the people " if house["they"] else "the"
-        statement = f"{someone}{rest}".replace("  ", " ")
+        someone = "they" if rest.startswith("'") else "the people" if house["they"] else "the"
+        statement = f"{someone}{rest}"
     neutral = not takes_stance(statement.replace(value, ""))
     if states(statement.replace(value, "then")) or (neutral and states(statement.replace(value, "the one"))):
         return True
