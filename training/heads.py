@@ -36,7 +36,7 @@ FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from three times."""
-WRITTEN, DENIALS, REVIEWS, REMARKS = 4000, 2000, 700, 6
+WRITTEN, DENIALS, REVIEWS, REMARKS = 12000, 2000, 700, 6
 """Claims in other words that a text decides, more of them that deny something, review sentences with a word of value, and how
 often each remark is learnt from."""
 _DENIES = re.compile(r"\b(?:not|cannot|no|never|nobody|nothing|unable)\b|n['’]t\b", re.IGNORECASE)
@@ -158,12 +158,14 @@ def main() -> None:
     words = claim_texts.function_words()
     # A word counts a fifth of what it would: the embedding's 384 numbers are about a twentieth each.
     embedder = Encoder.load("embedder", max_length=64, folder=args.out.resolve())
-    heads = []
+    heads, vectors = [], dict[str, np.ndarray]()
     for generated in args.generated:
         texts = training_texts(args.data, args.seed, generated)
         print(f"{len(texts)} texts", Counter(claim_texts.TYPE_LABELS[kind] for _, kind in texts))
         said = [text for text, _ in texts]
-        inputs = np.hstack([embedder.run(said), WORD_SCALE * word_features(said, words)])
+        new = sorted({*said} - vectors.keys())
+        vectors |= zip(new, embedder.run(new), strict=True)
+        inputs = np.hstack([[vectors[text] for text in said], WORD_SCALE * word_features(said, words)])
         heads.append(fit(inputs, np.array([kind for _, kind in texts]), args.hidden, args.alpha, args.seed))
     arrays = mean(heads)
     arrays["type_W1"][-len(words) :] *= WORD_SCALE  # the runtime's words are 1 or 0
