@@ -80,7 +80,8 @@ ColumnsOption = Annotated[
     typer.Option(
         metavar="WHAT=COLUMN,…",
         help="Columns of a table by field: conversation, role, content, question, answer, messages, time, documents, id, label. "
-        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there.",
+        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there. "
+        "time=- leaves a column unread.",
     ),
 ]
 AnswerOption = Annotated[
