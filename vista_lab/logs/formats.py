@@ -18,7 +18,16 @@ from vista_lab.logs.readers import csv as tables
 from vista_lab.logs.readers.csv import Columns
 from vista_lab.logs.readers.reference import NO_DOCUMENT
 from vista_lab.logs.registry import Entries, LogFormat, Parse, best, named
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
+from vista_lab.logs.source import (
+    BrokenEntry,
+    LoggedConversation,
+    LogValue,
+    Omission,
+    TurnGold,
+    broken_entry,
+    check_texts,
+    values,
+)
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
@@ -74,7 +83,8 @@ def read_log(
     """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
     Every conversation has a unique id: one without gets its line's name, and one that repeats an earlier id gets `#2`,
-    `#3`, … appended, the same at every reading.
+    `#3`, … appended, the same at every reading. Turns that it begins with, and that were all of the last one with that id,
+    are its `history`.
 
     Args:
         path: JSON, JSON lines, CSV (plain or gzipped) or Parquet, or a folder of such files. Lines are streamed if each is a
@@ -106,6 +116,7 @@ def count(path: Path, log_format: LogFormat | None = None, columns: Columns | No
     return sum(1 for _ in read_log(path, log_format, columns))
 
 
+REPEATED = "an answer that the entry before it with the same id has, too, is not judged again"
 FIRST = 1000
 """Conversations that `open_entries` looks at before the others are read."""
 
@@ -202,7 +213,7 @@ def _read(
     columns: Columns | None,
     answer: Preference,
 ) -> Entries:
-    taken: set[str] = set()
+    taken: dict[str, tuple[int, int]] = {}
     for entry in _entries(items, path, log_format, columns, answer):
         yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
@@ -275,13 +286,23 @@ def _head(items: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | Broken
             return
 
 
-def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
+def _rename_repeated(entry: LoggedConversation, taken: dict[str, tuple[int, int]]) -> LoggedConversation:
+    """The entry under a name of its own. `taken` has the number of turns of the last entry of each name, and their hash.
+
+    What begins with all turns of the last entry of its name is that conversation, later on: those turns are history.
+    """
     base = name = str(entry.conversation.id)
     number = 1
     while name in taken:
         number += 1
         name = f"{base}#{number}"
-    taken.add(name)
+    said = [(turn.role, turn.text) for turn in entry.conversation.turns]
+    count, earlier = taken.get(base, (0, 0))
+    if count < len(said) and hash(tuple(said[:count])) == earlier:
+        answers = sum(role is Role.ASSISTANT for role, _ in said[entry.history : count])
+        told = (*entry.omissions, *[Omission(REPEATED)] * answers)
+        entry = replace(entry, history=max(count, entry.history), omissions=told)
+    taken[base] = taken[name] = len(said), hash(tuple(said))
     conversation = entry.conversation if name == base else entry.conversation.model_copy(update={"id": name})
     return replace(entry, every_turn=True, conversation=conversation)
 

@@ -237,6 +237,8 @@ class LoggedConversation:
     """Title of the Wikipedia page that the conversation is about, if the data set has one."""
     omissions: tuple[Omission, ...] = field(default=(), compare=False)
 
+    history: int = field(default=0, compare=False)
+    """Number of turns at the start that are only repeated here, as each request repeats the past: they are not judged."""
 
 @dataclass(frozen=True)
 class BrokenEntry:
