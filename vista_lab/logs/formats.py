@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.types import Role
+from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.logs import readers
 from vista_lab.logs.paths import messages_told
 from vista_lab.logs.payloads import decode_json
@@ -154,7 +154,10 @@ def open_entries(
 
 LONG_PROMPT = 200
 """Least characters of a system message that may hold evidence."""
-_EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
+_WORDS = "context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet"
+_EVIDENCE = re.compile(f"(?i){_WORDS}")
+_HEADING = re.compile(rf"(?im)^[^\n:]{{0,40}}(?:{_WORDS})[^\n:]{{0,20}}[:>]")
+"""A line such as `Use this context:`, or a tag."""
 
 
 def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Iterator[LogValue | BrokenEntry]:
@@ -165,21 +168,54 @@ def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Itera
 
 
 def evidence_seen(entries: Iterable[LoggedConversation | BrokenEntry], raw: Iterable[object]) -> list[str]:
-    """Hints for the user about turns without evidence, and about fields of the raw values that may hold it; often empty."""
-    talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
-    turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
+    """Hints: turns without evidence, fields of the raw values that may hold it, a log that reads backwards; often empty."""
+    read = [entry for entry in entries if isinstance(entry, LoggedConversation)]
+    talks = [entry.conversation for entry in read]
+    judged = (turn for entry in read for turn in entry.conversation.turns[entry.history :])
+    turns = [turn for turn in judged if turn.role is Role.ASSISTANT]
+    some = f"of {'the first ' if len(talks) == FIRST else ''}{len(turns)} assistant turns"
+    return [*_unread_evidence(talks, turns, raw, some), *_names_for_texts(turns, some), *_newest_first(talks)]
+
+
+def _unread_evidence(
+    talks: Sequence[Conversation], turns: Sequence[Turn], raw: Iterable[object], some: str
+) -> Iterator[str]:
     bare = sum(not turn.documents for turn in turns)
     if not bare:
-        return []
+        return
     known = "\n".join({document.text for turn in turns for document in turn.documents})
     fields = {name for content in raw for name, text in _texts(content) if text[:LONG_PROMPT] not in known}
-    prompts = any(len(turn.text) > LONG_PROMPT for talk in talks for turn in talk.turns if turn.role is Role.SYSTEM)
-    seen = [*sorted(fields)[:5], *(["system messages without a <context> block"] if prompts else [])]
-    return [
-        f"{bare} of {'the first ' if len(talks) == FIRST else ''}{len(turns)} assistant turns bring no documents: they are held "
-        "against earlier turns and what vista-guard documents add has stored",
-        f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is",
+    long = [turn for talk in talks for turn in talk.turns if len(turn.text) > LONG_PROMPT]
+    prompts = any(turn.role is Role.SYSTEM for turn in long)
+    asked = any(turn.role is Role.USER and _HEADING.search(turn.text) for turn in long)
+    seen = [
+        *sorted(fields)[:5],
+        *(["system messages without a <context> block"] if prompts else []),
+        *(["user messages that bring texts"] if asked else []),
     ]
+    yield (
+        f"{bare} {some} bring no documents: they are held against earlier turns and what vista-guard documents add has stored"
+    )
+    yield f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is"
+
+
+def _names_for_texts(turns: Sequence[Turn], some: str) -> Iterator[str]:
+    """A hint where documents are single words of a language that writes spaces: files' names or ids."""
+    named = [turn for turn in turns if turn.documents and all(map(_is_word, turn.documents))]
+    if named:
+        shown = named[0].documents[0].text.strip()[:60]
+        yield f"{len(named)} {some} have documents of one word, such as {shown!r}: names or ids prove nothing; give their texts"
+
+
+def _is_word(document: Document) -> bool:
+    return document.text.isascii() and len(document.text.split()) < 2
+
+
+def _newest_first(talks: Sequence[Conversation]) -> Iterator[str]:
+    said = [[turn.role for turn in talk.turns if turn.role is not Role.SYSTEM] for talk in talks]
+    ends = {(roles[0], roles[-1]) for roles in said if len(roles) > 1}
+    if ends == {(Role.ASSISTANT, Role.USER)}:
+        yield "every conversation begins with an answer and ends with a question: if the log is newest first, turn it round"
 
 
 def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:

@@ -107,6 +107,28 @@ def test_a_long_prompt_may_hold_it() -> None:
     assert "system messages without a <context> block" in second
 
 
+def test_texts_in_a_users_message_are_not_evidence_and_said() -> None:
+    asking = chat("Be brief.")
+    asking["messages"][1]["content"] = f"Use this context:\n{HALL * 9}\n\nQuestion: when did the hall open?"
+    _, second = open_entries(log(asking)).hints
+    assert "user messages that bring texts" in second
+
+
+def test_names_of_files_are_no_documents() -> None:
+    (hint,) = open_entries(log(chat("Be brief.", documents=["halls.pdf"]), chat("", documents=[HALL]))).hints
+    assert hint.startswith("1 of 2 assistant turns")
+    assert "'halls.pdf'" in hint
+    assert open_entries(log(chat("", documents=["鲸鱼馆于1925年开放。"]))).hints == []
+
+
+def test_a_log_that_is_newest_first_is_said() -> None:
+    back = chat("Be brief.", documents=[HALL])
+    back["messages"].reverse()
+    (hint,) = open_entries(log(back, back)).hints
+    assert "newest first" in hint
+    assert open_entries(log(back, chat("Be brief.", documents=[HALL]))).hints == []
+
+
 def told(chats: Sequence[Mapping[str, Any]]) -> list[str]:
     return open_entries(log(*chats)).hints
 
