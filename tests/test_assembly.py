@@ -43,6 +43,17 @@ def test_knowledge_and_reports_are_kept_in_the_data_folder(tmp_path: Path) -> No
     assert [(evidence.source, evidence.quote) for evidence in later.findings[0].evidence] == [("knowledge", SAID)]
 
 
+def test_a_guard_that_keeps_no_reports_may_stand_beside_settings_that_keep_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vista-guard.toml").write_text('reports = "sqlite"\nrecord = "full"\n', encoding="utf-8")
+    with Guard.from_settings(judge=scripted(), store="memory", reports=None) as guard:
+        assert guard.parts.sinks == ()
+    with raises(ConfigError, "record", "full"):
+        Guard.from_settings(judge=scripted(), store="memory", reports=None, record="full")
+
+
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 

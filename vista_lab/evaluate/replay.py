@@ -80,11 +80,20 @@ ColumnsOption = Annotated[
     typer.Option(
         metavar="WHAT=COLUMN,…",
         help="Columns of a table by field: conversation, role, content, question, answer, messages, time, documents, id, label. "
-        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there.",
+        "Paths lead into JSON: answer=traj[-1].content. label=NAME:bad says that yes, true and 1 mark a fault there. "
+        "time=- leaves a column unread.",
     ),
 ]
 AnswerOption = Annotated[
     Answer, typer.Option(help="Answer to judge in rows of preferences, which have a chosen and a rejected one.")
+]
+KeepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reports",
+        metavar="URL",
+        help="Also write new reports, with texts, to this database, to read and review them: a SQLAlchemy URL.  [default: none]",
+    ),
 ]
 CacheOption = Annotated[
     Path | None,
@@ -117,11 +126,13 @@ def replay(
     ] = None,
     cache: CacheOption = None,
     max_cost: MaxCostOption = None,
+    reports: KeepOption = None,
 ) -> None:
     """Judge every assistant turn of a log.
 
     Writes each report at once. After Ctrl-C, a full disk or a kill, rerun the command to resume. Turns without
-    documents are checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
+    documents are checked against those of `vista-guard documents add`. Knowledge lives in memory; only --reports names
+    a database that is written to.
 
     With --against the reports are those of the policy monitor, so that other policies can be compared on them without
     judging again. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when entries of the log
@@ -137,7 +148,7 @@ def replay(
         comparison = _comparison(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-        guard = _guard(models, policy if comparison is None else None, persona, cache, max_cost)
+        guard = _guard(models, policy if comparison is None else None, persona, cache, max_cost, reports)
         with configured("vista-guard-replay"):
             code = run(
                 guard,
@@ -171,8 +182,9 @@ def _guard(
     persona: Path | None,
     cache: Path | None,
     max_cost: float | None,
+    reports: str | None,
 ) -> Guard:
-    """The guard for the replay, which writes to no store. Without a policy the plain monitor leaves decisions for later."""
+    """The guard for the replay, which writes only to `reports`. Without a policy the plain monitor leaves decisions for later."""
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
@@ -181,11 +193,12 @@ def _guard(
 
     options = with_cost({} if cache is None else {"judge_cache": cache}, max_cost)
     options |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
+    options |= {} if reports is None else {"record": "full"}
     return Guard.from_settings(
         persona=persona,
         store="memory",
         documents=kept_documents(Settings.load(), models["embedder"]),
-        reports=None,
+        reports=reports,
         judge=models["judge"],
         verifier=models["verifier"],
         decomposer=models["decomposer"],

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.types import Role
+from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.logs import readers
 from vista_lab.logs.paths import messages_told
 from vista_lab.logs.payloads import decode_json
@@ -18,7 +18,16 @@ from vista_lab.logs.readers import csv as tables
 from vista_lab.logs.readers.csv import Columns
 from vista_lab.logs.readers.reference import NO_DOCUMENT
 from vista_lab.logs.registry import Entries, LogFormat, Parse, best, named
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, TurnGold, broken_entry, check_texts, values
+from vista_lab.logs.source import (
+    BrokenEntry,
+    LoggedConversation,
+    LogValue,
+    Omission,
+    TurnGold,
+    broken_entry,
+    check_texts,
+    values,
+)
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
@@ -74,7 +83,8 @@ def read_log(
     """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
     Every conversation has a unique id: one without gets its line's name, and one that repeats an earlier id gets `#2`,
-    `#3`, … appended, the same at every reading.
+    `#3`, … appended, the same at every reading. Turns that it begins with, and that were all of the last one with that id,
+    are its `history`.
 
     Args:
         path: JSON, JSON lines, CSV (plain or gzipped) or Parquet, or a folder of such files. Lines are streamed if each is a
@@ -106,6 +116,7 @@ def count(path: Path, log_format: LogFormat | None = None, columns: Columns | No
     return sum(1 for _ in read_log(path, log_format, columns))
 
 
+REPEATED = "an answer that the entry before it with the same id has, too, is not judged again"
 FIRST = 1000
 """Conversations that `open_entries` looks at before the others are read."""
 
@@ -143,7 +154,10 @@ def open_entries(
 
 LONG_PROMPT = 200
 """Least characters of a system message that may hold evidence."""
-_EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
+_WORDS = "context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet"
+_EVIDENCE = re.compile(f"(?i){_WORDS}")
+_HEADING = re.compile(rf"(?im)^[^\n:]{{0,40}}(?:{_WORDS})[^\n:]{{0,20}}[:>]")
+"""A line such as `Use this context:`, or a tag."""
 
 
 def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Iterator[LogValue | BrokenEntry]:
@@ -154,21 +168,54 @@ def _noting(found: Iterable[LogValue | BrokenEntry], raw: list[object]) -> Itera
 
 
 def evidence_seen(entries: Iterable[LoggedConversation | BrokenEntry], raw: Iterable[object]) -> list[str]:
-    """Hints for the user about turns without evidence, and about fields of the raw values that may hold it; often empty."""
-    talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
-    turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
+    """Hints: turns without evidence, fields of the raw values that may hold it, a log that reads backwards; often empty."""
+    read = [entry for entry in entries if isinstance(entry, LoggedConversation)]
+    talks = [entry.conversation for entry in read]
+    judged = (turn for entry in read for turn in entry.conversation.turns[entry.history :])
+    turns = [turn for turn in judged if turn.role is Role.ASSISTANT]
+    some = f"of {'the first ' if len(talks) == FIRST else ''}{len(turns)} assistant turns"
+    return [*_unread_evidence(talks, turns, raw, some), *_names_for_texts(turns, some), *_newest_first(talks)]
+
+
+def _unread_evidence(
+    talks: Sequence[Conversation], turns: Sequence[Turn], raw: Iterable[object], some: str
+) -> Iterator[str]:
     bare = sum(not turn.documents for turn in turns)
     if not bare:
-        return []
+        return
     known = "\n".join({document.text for turn in turns for document in turn.documents})
     fields = {name for content in raw for name, text in _texts(content) if text[:LONG_PROMPT] not in known}
-    prompts = any(len(turn.text) > LONG_PROMPT for talk in talks for turn in talk.turns if turn.role is Role.SYSTEM)
-    seen = [*sorted(fields)[:5], *(["system messages without a <context> block"] if prompts else [])]
-    return [
-        f"{bare} of {'the first ' if len(talks) == FIRST else ''}{len(turns)} assistant turns bring no documents: they are held "
-        "against earlier turns and what vista-guard documents add has stored",
-        f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is",
+    long = [turn for talk in talks for turn in talk.turns if len(turn.text) > LONG_PROMPT]
+    prompts = any(turn.role is Role.SYSTEM for turn in long)
+    asked = any(turn.role is Role.USER and _HEADING.search(turn.text) for turn in long)
+    seen = [
+        *sorted(fields)[:5],
+        *(["system messages without a <context> block"] if prompts else []),
+        *(["user messages that bring texts"] if asked else []),
     ]
+    yield (
+        f"{bare} {some} bring no documents: they are held against earlier turns and what vista-guard documents add has stored"
+    )
+    yield f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is"
+
+
+def _names_for_texts(turns: Sequence[Turn], some: str) -> Iterator[str]:
+    """A hint where documents are single words of a language that writes spaces: files' names or ids."""
+    named = [turn for turn in turns if turn.documents and all(map(_is_word, turn.documents))]
+    if named:
+        shown = named[0].documents[0].text.strip()[:60]
+        yield f"{len(named)} {some} have documents of one word, such as {shown!r}: names or ids prove nothing; give their texts"
+
+
+def _is_word(document: Document) -> bool:
+    return document.text.isascii() and len(document.text.split()) < 2
+
+
+def _newest_first(talks: Sequence[Conversation]) -> Iterator[str]:
+    said = [[turn.role for turn in talk.turns if turn.role is not Role.SYSTEM] for talk in talks]
+    ends = {(roles[0], roles[-1]) for roles in said if len(roles) > 1}
+    if ends == {(Role.ASSISTANT, Role.USER)}:
+        yield "every conversation begins with an answer and ends with a question: if the log is newest first, turn it round"
 
 
 def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:
@@ -202,7 +249,7 @@ def _read(
     columns: Columns | None,
     answer: Preference,
 ) -> Entries:
-    taken: set[str] = set()
+    taken: dict[str, tuple[int, int]] = {}
     for entry in _entries(items, path, log_format, columns, answer):
         yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
@@ -275,13 +322,23 @@ def _head(items: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | Broken
             return
 
 
-def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConversation:
+def _rename_repeated(entry: LoggedConversation, taken: dict[str, tuple[int, int]]) -> LoggedConversation:
+    """The entry under a name of its own. `taken` has the number of turns of the last entry of each name, and their hash.
+
+    What begins with all turns of the last entry of its name is that conversation, later on: those turns are history.
+    """
     base = name = str(entry.conversation.id)
     number = 1
     while name in taken:
         number += 1
         name = f"{base}#{number}"
-    taken.add(name)
+    said = [(turn.role, turn.text) for turn in entry.conversation.turns]
+    count, earlier = taken.get(base, (0, 0))
+    if count < len(said) and hash(tuple(said[:count])) == earlier:
+        answers = sum(role is Role.ASSISTANT for role, _ in said[entry.history : count])
+        told = (*entry.omissions, *[Omission(REPEATED)] * answers)
+        entry = replace(entry, history=max(count, entry.history), omissions=told)
+    taken[base] = taken[name] = len(said), hash(tuple(said))
     conversation = entry.conversation if name == base else entry.conversation.model_copy(update={"id": name})
     return replace(entry, every_turn=True, conversation=conversation)
 

@@ -15,7 +15,7 @@ SHOWN = 20
 
 @dataclass
 class ReadingNotes:
-    """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns.
+    """Notes of one reading. `firsts` has the place of each omission's first occurrence, `turns` the assistant turns to judge.
 
     `labels` counts labels with what they were taken for, such as "yes = not fine (from the column's name)". `unread` has the
     first entries that could not be read, of `broken`.
@@ -43,7 +43,7 @@ class ReadingNotes:
 
     def _note(self, entry: LoggedConversation) -> None:
         self.conversations += 1
-        self.turns += sum(turn.role is Role.ASSISTANT for turn in entry.conversation.turns)
+        self.turns += sum(turn.role is Role.ASSISTANT for turn in entry.conversation.turns[entry.history :])
         name = f"conversation {entry.conversation.id}" + ("" if entry.line is None else f" (line {entry.line})")
         for gold in entry.gold.values():
             means = {True: "not fine", False: "fine", None: "open"}[gold.positive]

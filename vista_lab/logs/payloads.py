@@ -250,6 +250,10 @@ def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
         return [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    if content.get("type") == "file_search_call":
+        call = {"id": content.get("id"), "name": "file_search"}
+        found = documents_in(content.get("results"))
+        return [{"role": "assistant", "content": None, "tool_calls": [call], "documents": found}]
     if content.get("type") in RESULTS:
         return [_tool_answer(content)]
     kind = str(content.get("type") or "").lower().removesuffix("chunk").removesuffix("message")
@@ -353,6 +357,13 @@ def _document(content: Mapping[str, Any], text: str) -> object:
     metadata = decode_json(inner.get("metadata"))
     known = dict(metadata) if isinstance(metadata, Mapping) else {}
     identity = inner.get("id") or known.get("id") or known.get("document_id")
-    title = inner.get("title") or inner.get("name") or known.get("title") or known.get("source") or None
+    title = (
+        inner.get("title")
+        or inner.get("name")
+        or inner.get("filename")
+        or known.get("title")
+        or known.get("source")
+        or None
+    )
     url = next((one for one in (inner.get("url"), known.get("url")) if isinstance(one, str)), None)
     return {"text": text, "id": identity, "title": None if title is None else str(title), "url": url}

@@ -139,6 +139,7 @@ OTHERS = {
     b"BZh91AY&SY": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
     b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"SQLite format 3": "a SQLite database",
 }
 """Unsupported files by their first bytes."""
 PAGES = (b'{"data"', b'{"object"')
@@ -236,6 +237,8 @@ class LoggedConversation:
     topic: str = ""
     """Title of the Wikipedia page that the conversation is about, if the data set has one."""
     omissions: tuple[Omission, ...] = field(default=(), compare=False)
+    history: int = field(default=0, compare=False)
+    """Number of turns at the start that are only repeated here, as each request repeats the past: they are not judged."""
 
 
 @dataclass(frozen=True)

@@ -112,12 +112,12 @@ def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation
 def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int]:
     """Indices of the turns to report on.
 
-    With given claims, those that have some. Else every assistant turn of a log, labelled or not, and of a data set those with
-    gold.
+    With given claims, those that have some. Else every assistant turn of a log that is no mere history, labelled or not, and of
+    a data set those with gold.
     """
 
     def reported(index: int, turn: Turn) -> bool:
-        if turn.role is not Role.ASSISTANT:
+        if turn.role is not Role.ASSISTANT or index < entry.history:
             return False
         if claims is ClaimsMode.GIVEN:
             return turn.claims is not None

@@ -83,7 +83,8 @@ class GuardSystem:
                     yield report
 
     async def forget(self, conversation_id: str) -> None:
-        await self.guard.aforget(conversation_id)
+        # Only the knowledge: `Guard.forget` would delete the conversation's reports from the guard's database, too.
+        await self.guard.parts.knowledge.forget(conversation_id)
         if self.evidence is not None:
             self.evidence.forget(conversation_id)
 

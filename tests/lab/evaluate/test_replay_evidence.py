@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from typer.testing import CliRunner, Result
 from vista_guard.cli import app
 from vista_guard.openai_api.wire import read_chat
 from vista_guard.reading.chat_json import PATTERNS, to_conversation
+from vista_guard.stores.reports import ReportReader
+from vista_guard.stores.reports.store import Reason
+from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import TurnReport
 from vista_lab.logs.formats import open_entries
 
@@ -103,6 +107,28 @@ def test_a_long_prompt_may_hold_it() -> None:
     assert "system messages without a <context> block" in second
 
 
+def test_texts_in_a_users_message_are_not_evidence_and_said() -> None:
+    asking = chat("Be brief.")
+    asking["messages"][1]["content"] = f"Use this context:\n{HALL * 9}\n\nQuestion: when did the hall open?"
+    _, second = open_entries(log(asking)).hints
+    assert "user messages that bring texts" in second
+
+
+def test_names_of_files_are_no_documents() -> None:
+    (hint,) = open_entries(log(chat("Be brief.", documents=["halls.pdf"]), chat("", documents=[HALL]))).hints
+    assert hint.startswith("1 of 2 assistant turns")
+    assert "'halls.pdf'" in hint
+    assert open_entries(log(chat("", documents=["鲸鱼馆于1925年开放。"]))).hints == []
+
+
+def test_a_log_that_is_newest_first_is_said() -> None:
+    back = chat("Be brief.", documents=[HALL])
+    back["messages"].reverse()
+    (hint,) = open_entries(log(back, back)).hints
+    assert "newest first" in hint
+    assert open_entries(log(back, chat("Be brief.", documents=[HALL]))).hints == []
+
+
 def told(chats: Sequence[Mapping[str, Any]]) -> list[str]:
     return open_entries(log(*chats)).hints
 
@@ -119,3 +145,24 @@ def test_the_first_table_says_whose_decisions_it_shows() -> None:
     assert "decisions of the policy monitor" in " ".join(two.stdout.split("┏")[0].split())
     one = CliRunner().invoke(app, ["replay", "log.jsonl", "--out", "p.jsonl"])
     assert one.stdout.split("┏")[0].strip() == "replay"
+
+
+def test_flagged_turns_of_a_replay_can_be_reviewed_and_come_back_as_its_labels(tmp_path: Path) -> None:
+    Path("vista-guard.toml").write_text('reports = "sqlite"\nrecord = "full"\n', encoding="utf-8")
+    wrong = chat(SYSTEMS[0])
+    wrong["messages"][-1]["content"] = "The whale hall opened in 1850."
+    log(wrong, chat(SYSTEMS[0]))
+    command = ["replay", "log.jsonl", "--out", "out.jsonl"]
+    assert CliRunner().invoke(app, [*command, "--reports", "sqlite:///kept.sqlite"]).exit_code == 0
+    reviews = Reviews("sqlite:///kept.sqlite")
+    (flagged,) = reviews.queue(Reason.FLAGGED).rows
+    reviews.decide(flagged.report_id, "ada", ReviewVerdict.UPHELD, "It opened in 1925.")
+    reviews.close()
+    export = ["reviews", "export", "reviewed.jsonl", "--labels", "labels.jsonl", "--reports", "sqlite:///kept.sqlite"]
+    assert CliRunner().invoke(app, export).exit_code == 0
+    (label,) = map(json.loads, Path("labels.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (label["conversation_id"], label["turn_index"], label["fine"]) == ("line-1", 2, False)
+    with closing(ReportReader("sqlite:///kept.sqlite")) as reader:
+        assert {kept.texts.user_text for kept in reader.reports() if kept.texts} == {"When did the whale hall open?"}
+    compared = CliRunner().invoke(app, [*command, "--against", "strict", "--labels", "labels.jsonl"])
+    assert compared.exit_code == 0, compared.stderr

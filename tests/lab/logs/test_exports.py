@@ -15,13 +15,19 @@ import pytest
 from tests.lab.logs.rows import broken, read, run, written
 from tests.raising import raises
 from vista_guard.errors import InputError
-from vista_lab.logs.formats import count, read_log
+from vista_lab.logs.formats import LoggedConversation, count, read_log
+from vista_lab.logs.notes import ReadingNotes
+from vista_lab.runs.loop import ClaimsMode, wanted_turns
 from vista_lab.runs.plan import of_log
 
 ASKED, LONG, GUIDE = "How long?", "It is 310 m long.", "The pier is 310 m long."
 TALK = [("user", ASKED, ()), ("assistant", LONG, ())]
 GROUNDED = [("user", ASKED, ()), ("assistant", LONG, (GUIDE,))]
 MESSAGES = [{"role": "user", "content": ASKED}]
+RESPONSE: list[dict[str, Any]] = [
+    {"type": "reasoning", "summary": []},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": LONG, "annotations": []}]},
+]
 CHOICES = [{"index": 0, "message": {"role": "assistant", "content": LONG, "tool_calls": None}, "finish_reason": "stop"}]
 
 
@@ -38,6 +44,8 @@ CHOICES = [{"index": 0, "message": {"role": "assistant", "content": LONG, "tool_
         {"messages": json.dumps(MESSAGES), "response": LONG},
         {"messages": json.dumps(MESSAGES), "choices": json.dumps(CHOICES)},
         {"messages": [*MESSAGES, {"role": "assistant", "content": LONG}], "choices": CHOICES},
+        {"object": "response", "input": MESSAGES, "output": RESPONSE},
+        {"request": {"model": "m", "input": ASKED}, "response": {"object": "response", "output": RESPONSE}},
         {"prompt": MESSAGES, "chosen": [CHOICES[0]["message"]], "rejected": []},
         {"instruction": ASKED, "input": "", "output": LONG},
     ],
@@ -49,12 +57,59 @@ CHOICES = [{"index": 0, "message": {"role": "assistant", "content": LONG, "tool_
         "text beside messages as a text",
         "choices beside messages as texts",
         "said already",
+        "response",
+        "request and response of the Responses API",
         "preferences",
         "instruction",
     ],
 )
 def test_an_answer_or_a_question_beside_the_messages(tmp_path: Path, row: object) -> None:
     assert read(written(tmp_path / "log.jsonl", [row])).popitem()[1] == TALK
+
+
+def test_instructions_and_searched_files_ground_a_response(tmp_path: Path) -> None:
+    searched = {"type": "file_search_call", "results": [{"file_id": "f1", "filename": "pier.md", "text": GUIDE}]}
+    told = "Be brief. <context>The pier is old.</context>"
+    row = {"instructions": told, "input": [{"role": "user", "content": ASKED}], "output": [searched, *RESPONSE]}
+    (said,) = read(written(tmp_path / "log.jsonl", [row])).values()
+    assert said == [
+        ("system", "Be brief.", ()),
+        ("user", ASKED, ()),
+        ("assistant", LONG, (GUIDE, "The pier is old.")),
+    ]
+
+
+def judged(log: Path) -> list[tuple[str, int]]:
+    entries = [entry for entry in read_log(log) if isinstance(entry, LoggedConversation)]
+    turns = [(str(entry.conversation.id), wanted_turns(entry, ClaimsMode.JUDGE)) for entry in entries]
+    return [(name, index) for name, indices in turns for index in sorted(indices)]
+
+
+def test_a_request_repeats_earlier_answers_which_are_neither_judged_again_nor_held_against_its_documents(
+    tmp_path: Path,
+) -> None:
+    asked = [*MESSAGES, {"role": "assistant", "content": "It is old."}, *MESSAGES]
+    rows = [
+        {"id": "r1", "messages": MESSAGES, "response": "It is old.", "documents": ["The pier is old."]},
+        {"id": "r2", "messages": asked, "choices": CHOICES, "documents": [GUIDE]},
+    ]
+    log = written(tmp_path / "log.jsonl", rows)
+    _, second = read(log).values()
+    assert second == [("user", ASKED, ()), ("assistant", "It is old.", ()), *GROUNDED]
+    assert judged(log) == [("r1", 1), ("r2", 3)]
+    notes = ReadingNotes()
+    assert len(list(notes.listening(read_log(log)))) == notes.turns == 2
+    (told,) = notes.told()
+    assert "history and not judged: conversation r2 (line 2), message 1" in told
+
+
+def test_a_conversation_that_is_logged_anew_after_each_turn_is_judged_once(tmp_path: Path) -> None:
+    talk = [*MESSAGES, {"role": "assistant", "content": "It is old."}]
+    longer = [*talk, *MESSAGES, {"role": "assistant", "content": LONG}]
+    other = [*MESSAGES, {"role": "assistant", "content": "No idea."}, *longer[2:]]
+    rows = [{"conversation_id": "c", "messages": messages} for messages in (talk, longer, [*longer, *talk], other)]
+    log = written(tmp_path / "log.jsonl", rows)
+    assert judged(log) == [("c", 1), ("c#2", 3), ("c#3", 5), ("c#4", 1), ("c#4", 3)]
 
 
 def test_an_object_is_no_text_of_a_table(tmp_path: Path) -> None:

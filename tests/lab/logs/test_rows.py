@@ -181,11 +181,11 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
     found = broken(log)
     assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
     assert found[5].startswith("line 9: has the label 'maybe' in column 'label'; it must be yes, no, true")
-    assert [found[0], *found[2:5], *found[6:]] == [
+    assert found[4].startswith("line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970; ")
+    assert [found[0], *found[2:4], *found[6:]] == [
         "line 3: has the id 1 of line 2 again; the first one is used",
         "line 5: has 3 cells, and the header has 6",
         "line 6: column 'text': byte 0xe9 at position 3 is not UTF-8",
-        "line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970",
         "line 12: is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
         "conversation a: is not judged, as its line 4 cannot be read; mend that first",
         "conversation b: is not judged, as its line 7 cannot be read; mend that first",
@@ -259,3 +259,19 @@ def test_a_list_as_pandas_writes_it_into_a_table_is_several_documents(tmp_path: 
     )
     found = read(log, named("csv"))
     assert [talk[-1][-1] for talk in found.values()] == [("The pier is wide.", "It's old."), ("['not closed",)]
+
+
+def test_a_column_with_the_users_name_is_not_the_question(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("User,Assistant,Prompt,Output,Session ID\nana,nora,How long?,310 m.,s1\n", encoding="utf-8")
+    assert read(log) == {"s1": [("user", "How long?", ()), ("assistant", "310 m.", ())]}
+    log.write_text("user,assistant\nHow long?,310 m.\n", encoding="utf-8")
+    assert read(log) == {"line-2": [("user", "How long?", ()), ("assistant", "310 m.", ())]}
+
+
+def test_a_column_may_be_left_unread(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = "chat_id,role,text,date\nc,user,How long?,10/9/2026 9:59 AM\nc,assistant,310 m.,10/10/2026 1:00 PM\n"
+    log.write_text(rows, encoding="utf-8")
+    assert all("--columns time=-" in error for error in broken(log)[:2])
+    assert read(log, columns=Columns.parse("time=-")) == {"c": [("user", "How long?", ()), ("assistant", "310 m.", ())]}

@@ -18,6 +18,7 @@ from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Action, Claim, JudgeInfo, Label, Persona, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
@@ -70,6 +71,17 @@ EXPECTED = {
     (name, index): [Label.VERIFIED] if index == 1 else [Label.VERIFIED, Label.OUT_OF_SCOPE]
     for name, index in all_turns(NAMES)
 }
+
+
+async def test_the_database_of_the_guard_keeps_its_reports_of_a_replayed_conversation(tmp_path: Path) -> None:
+    reports = SqlReports(f"sqlite:///{tmp_path / 'reports.sqlite'}")
+    kept = guard(sinks=(reports,))
+    live = await kept.acheck(logged("n0", 1).conversation)
+    await replay(kept, [logged("n0")], tmp_path / "reports.jsonl")
+    found = await reports.reports("n0")
+    assert (found[0], len(found)) == (live, 4)
+    assert await kept.parts.knowledge.delivered("n0") == frozenset()
+    await kept.aclose()
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 20])

@@ -31,8 +31,9 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     ),
     "role": ("role", "speaker", "sender", "author", "from"),
     "content": ("content", "text", "message", "utterance", "body"),
-    "question": ("question", "query", "instruction", "user", "input", "prompt"),
-    "answer": ("answer", "response", "assistant", "output", "completion"),
+    # Last in each: columns of these names often hold who it was, beside a column with the text.
+    "question": ("question", "query", "instruction", "input", "prompt", "user"),
+    "answer": ("answer", "response", "output", "completion", "assistant"),
     "time": ("time", "timestamp", "created_at", "date", "sent_at"),
     "documents": ("documents", "document", "context", "contexts", "passages", "sources"),
     "id": ("id", "message_id", "row_id"),
@@ -50,6 +51,9 @@ PEOPLE = {**{name: Role(role) for name, role in payloads.ROLES.items()}, "custom
 NEEDED = ("conversation", "messages", "role", "content", "question", "answer")
 """Fields that a row must have, if they are mapped to a path."""
 
+UNREAD = "-"
+"""In place of a column: the field is not read."""
+
 YES = {"bad": False, "good": True}
 """What may follow the column of labels, and whether yes is fine there."""
 
@@ -61,10 +65,13 @@ class Columns:
     names: Mapping[str, str] = field(default_factory=dict)
     yes_is_fine: bool | None = None
     """What yes, true and 1 mean in the column of labels; None if its name or its words say it."""
+    unread: frozenset[str] = frozenset()
+    """Fields that are not read, also from columns with usual names."""
 
     @classmethod
     def parse(cls, told: str) -> Self:
-        """Parses a map such as `conversation=thread,role=speaker`; `label=NAME:bad` is a column in which yes marks a fault.
+        """Parses a map such as `conversation=thread,role=speaker`; `label=NAME:bad` is a column in which yes marks a fault,
+        and `time=-` leaves the time unread.
 
         Raises ConfigError for a part without `=`, an unknown key, or a duplicate key.
         """
@@ -76,23 +83,25 @@ class Columns:
                 example = "conversation=thread,role=speaker,content=text"
                 raise ConfigError(f"--columns has {part.strip()!r}; give {pairs}: for example {example}")
             names[key] = column
+        unread = frozenset(key for key, column in names.items() if column == UNREAD)
+        names = {key: column for key, column in names.items() if key not in unread}
         column, _, told = names.get("label", "").rpartition(":")
         if column and told in YES:
-            return cls({**names, "label": column}, YES[told])
-        return cls(names)
+            return cls({**names, "label": column}, YES[told], unread)
+        return cls(names, unread=unread)
 
     def among(self, there: Iterable[str], *, every: bool = True) -> Self:
         """Completes the map with the usual names among the columns of the first row; with `every`, no row has others.
 
         Raises InputError if the row lacks a mapped column that it must have, or has none for a needed field.
         """
-        known = {name.strip().lower(): name for name in there}
+        known = _known(there)
         told = [name for key, name in self.names.items() if every or key in NEEDED]
         roots = [name if name in known.values() else str(steps(name)[0]) for name in told]
         missing = [column for column in roots if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
-        columns = {**_usual(known, self.names.values()), **self.names}
+        columns = {**self._usual(known, self.names.values()), **self.names}
         if not ({"conversation", "role", "content"} <= columns.keys() or {"answer", "messages"} & columns.keys()):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
@@ -102,9 +111,14 @@ class Columns:
 
     def of_row(self, there: Iterable[str], told: Columns) -> Self:
         """The map for a row with columns that the first one lacks: those too, by their usual names, but for fields `told` of."""
-        known = {name.strip().lower(): name for name in there}
+        known = _known(there)
         kept = {key: name for key, name in self.names.items() if key in told.names or name in known.values()}
-        return replace(self, names={**self.names, **_usual(known, kept.values()), **kept})
+        return replace(self, names={**self.names, **self._usual(known, kept.values()), **kept})
+
+    def _usual(self, known: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
+        """The columns with usual names, by field, but for those taken; of several the first that `USUAL` names."""
+        usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
+        return {key: name for key, name in usual.items() if name not in taken and key not in self.unread}
 
     def absent(self, there: Iterable[str]) -> list[Omission]:
         """The mapped columns that are not `there`, in any row; `cells` notes paths itself, row by row."""
@@ -138,10 +152,9 @@ class Columns:
         return found
 
 
-def _usual(known: Mapping[str, str], taken: Collection[str]) -> dict[str, str]:
-    """The columns with usual names, by field, but for those taken; of several the first that `USUAL` names."""
-    usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
-    return {key: name for key, name in usual.items() if name not in taken}
+def _known(there: Iterable[str]) -> dict[str, str]:
+    """The columns by their names as `USUAL` writes them: `Session ID` is session_id."""
+    return {name.strip().lower().replace(" ", "_"): name for name in there}
 
 
 @dataclass(frozen=True)
@@ -243,7 +256,12 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
         message.update({"documents": documents} if documents else {})
     labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
     gold = labels.gold(payloads.decode_json(cells.get("label"))) if answers else None
-    return _Row(messages, moment(cells.get("time")), gold, value, omissions)
+    try:
+        at = moment(cells.get("time"))
+    except InputError as exc:
+        hint = f"if the rows are in order, leave the column {names['time']!r} unread with --columns time={UNREAD}"
+        raise InputError(f"{exc}; {hint}") from exc
+    return _Row(messages, at, gold, value, omissions)
 
 
 def _talk(cell: object) -> list[payloads.Message]:
