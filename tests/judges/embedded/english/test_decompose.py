@@ -507,6 +507,13 @@ def test_a_question_in_an_answer_is_its_readers(text: str, claims: list[str]) ->
     assert said(text) == claims
 
 
+@pytest.mark.parametrize("text", ["Parking costs 28 euros a night.", "Shipping takes 3 days."])
+def test_a_statement_about_an_activity_answers_no_other_question(text: str) -> None:
+    asked = Turn(role=Role.USER, text="When is breakfast served?")
+    assert said(text, asked) == [text]
+    assert said(f"Breakfast is served from 7. {text}", asked) == ["Breakfast is served from 7.", text]
+
+
 def test_a_value_with_a_remark_answers_the_question() -> None:
     asked = Turn(role=Role.USER, text="Who was its last keeper?")
     assert said("Marta Eide is what I had in mind.", asked)[-1] == "Its last keeper was Marta Eide."

@@ -329,7 +329,8 @@ def _states_itself(statement: str, value: str, question: str) -> bool:
         someone = "they" if rest.startswith("'") else "the people" if house["they"] else "the"
         statement = f"{someone}{rest}"
     neutral = not takes_stance(statement.replace(value, ""))
-    if states(statement.replace(value, "then")) or (neutral and states(statement.replace(value, "the one"))):
+    figure = "9" if value[:1].isdigit() else "then"
+    if states(statement.replace(value, figure)) or (neutral and states(statement.replace(value, "the one"))):
         return True
     named = neutral and value[:1].isalpha()
     before, _, behind = statement.partition(value)

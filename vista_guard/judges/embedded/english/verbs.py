@@ -220,7 +220,8 @@ def _is_finite(words: Sequence[str], first: int, index: int) -> bool:
         return _agrees(words, first, index)
     if before.lower() in DETERMINERS | PREPOSITIONS or any(map(is_auxiliary, _rest_of_phrase(words, index))):
         return False
-    if word == "like" or (words[first].endswith("ing") and word not in CLEAR_S):
+    counts = words[index + 1 : index + 2] and not words[index + 1][0].isalpha()  # "parking costs 28 euros"
+    if word == "like" or (words[first].endswith("ing") and word not in CLEAR_S and not counts):
         return False
     plural = is_plural(_head(words, first, index)) or words[first].lower() in _MANY
     if word in CLEAR_S:
