@@ -296,9 +296,11 @@ _REQUEST_ERROR: Final = _fields(
 
 def request_error(status: int, body: object) -> Json:
     """The error of a request that was refused, in upstream's words where no model has spoken yet."""
+    body = body[0] if isinstance(body, list) and body else body  # Gemini's comes in a list
     error = body.get("error", body) if isinstance(body, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    scrubbed = scrub_error(error)
+    message, scrubbed = _error_text(error), scrub_error(error)
+    if 400 <= status < 500 and not _is_name(as_object(error).get("type")):
+        scrubbed["type"] = "invalid_request_error"
     # Servers that cannot read what their model said answer with a 500 that quotes it.
     if isinstance(message, str) and (400 <= status < 500 or status == 503):
         details = as_object(_REQUEST_ERROR(error, Sifting()))
@@ -308,6 +310,17 @@ def request_error(status: int, body: object) -> Json:
         "message": f"upstream answered with status {status}",
         "code": scrubbed["code"] or "upstream_status",
     }
+
+
+def _error_text(error: object) -> str:
+    """The words of an error: a text, OpenAI's `message`, or FastAPI's `detail`, which may list fields with their places."""
+    if isinstance(error, list):
+        return "; ".join(filter(None, map(_error_text, error)))
+    if not isinstance(error, dict):
+        return error if isinstance(error, str) else ""
+    text = next(filter(None, (_error_text(error.get(name)) for name in ("message", "detail", "msg"))), "")
+    place = ".".join(map(str, as_list(error.get("loc"))))
+    return f"{place}: {text}" if place else text
 
 
 def scrub_error(error: object) -> Json:

@@ -39,7 +39,7 @@ from vista_guard.openai_api.wire import (
     json_events,
     judged_api,
     read_answer,
-    read_object,
+    read_value,
 )
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
@@ -280,7 +280,7 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
 def _failure(response: httpx2.Response, body: bytes) -> Response:
     """Upstream's error without a gateway's page or a broken server's quotes, which would leak internals."""
     metrics.count_upstream_error("status")
-    error = json.dumps({"error": request_error(response.status_code, read_object(body))}).encode()
+    error = json.dumps({"error": request_error(response.status_code, read_value(body))}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
 
 
