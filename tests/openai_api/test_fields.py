@@ -113,6 +113,24 @@ def test_a_refused_request_is_told_why_in_each_vendors_form(body: object, messag
     assert (error["message"], error["type"]) == (message, "invalid_request_error")
 
 
+@pytest.mark.parametrize(
+    ("told", "finish"),
+    [
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("error", "length"),
+        ("content_filter: SAFETY", "content_filter"),
+        ("STOP", "stop"),
+        ("tool_use", "tool_calls"),
+        ("end_turn", "stop"),
+        ("The hall opened in 1850", "stop"),
+    ],
+)
+def test_other_vendors_finish_reasons_become_openais(told: str, finish: str) -> None:
+    sifted = sift_completion({"choices": [{**CHOICE, "finish_reason": told}]}, Sifting())
+    assert sifted == {"choices": [{**CHOICE, "finish_reason": finish}]}
+
+
 def test_each_name_is_told_once_and_no_value(caplog: pytest.LogCaptureFixture) -> None:
     places: list[str] = []
     for _ in range(3):
