@@ -95,7 +95,12 @@ class FailureSink(Protocol):
 Tell = Callable[[str], Awaitable[None]]
 """Stores a failed call to upstream by the code of its `Problem`."""
 
-_KINDS: Final = {"upstream_unreachable": "connect", "upstream_timeout": "timeout", "upstream_status": "status"}
+_KINDS: Final = {
+    "upstream_unreachable": "connect",
+    "upstream_timeout": "timeout",
+    "upstream_status": "status",
+    "upstream_key_refused": "status",
+}
 """Classes of failures, as in `metrics.UpstreamError`; the others were cut off or could not be read."""
 
 
