@@ -227,6 +227,8 @@ async def _unless_caller_left(request: Request, work: Coroutine[object, None, Re
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else Response(status_code=_CLIENT_CLOSED)
+    except asyncio.CancelledError:  # only the end of the server cancels a request
+        raise _stopping() from None
     finally:
         for task in (working, leaving):
             task.cancel()
@@ -315,6 +317,10 @@ class RelayedAnswer(StreamingResponse):
             yield chunk
 
 
+def _stopping() -> Problem:
+    return Problem(503, "guard_stopping", "the guard is shutting down and did not finish; send the request again")
+
+
 class GuardedStream(RelayedAnswer):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
@@ -330,6 +336,15 @@ class GuardedStream(RelayedAnswer):
         ]
         super().__init__(response, [*headers, *own_headers, ("content-type", "text/event-stream; charset=utf-8")])
         self._ask, self._settings, self._tell = ask, settings, tell
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except (
+            asyncio.CancelledError
+        ):  # only the end of the server cancels a request: a caller who leaves ends it by itself
+            last = frame(self._answer.stream.error(_stopping()))
+            await send({"type": "http.response.body", "body": last, "more_body": False})
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
