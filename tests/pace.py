@@ -58,12 +58,12 @@ class Clock:
     """An event loop's clock, which a test turns on: deadlines pass at once, and no other ones."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop, self._time, self._ahead = loop, loop.time, 0.0
+        self.loop, self._time, self._ahead = loop, loop.time, 0.0
         loop.time = lambda: self._time() + self._ahead  # type: ignore[method-assign]
 
     def turn(self, seconds: float) -> None:
         """Turns it on, from any thread."""
-        self._loop.call_soon_threadsafe(self._turn, seconds)
+        self.loop.call_soon_threadsafe(self._turn, seconds)
 
     def _turn(self, seconds: float) -> None:
         self._ahead += seconds

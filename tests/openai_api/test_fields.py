@@ -90,6 +90,47 @@ def test_the_message_of_a_refused_request_is_passed_on_and_not_told_as_dropped(
     assert not caplog.records
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            [{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}],
+            "API key not valid.",
+        ),
+        ({"detail": "Token expired"}, "Token expired"),
+        (
+            {"detail": [{"loc": ["body", "tools", 0], "msg": "Field required"}, {"loc": [], "msg": "Too long"}]},
+            "body.tools.0: Field required; Too long",
+        ),
+        ({"object": "error", "message": {"detail": [{"msg": "Extra input", "loc": ["body"]}]}}, "body: Extra input"),
+        ({"error": {"detail": 7}}, "upstream answered with status 422"),
+        ([], "upstream answered with status 422"),
+    ],
+    ids=["Gemini", "FastAPI", "FastAPI's fields", "Mistral", "no words", "nothing"],
+)
+def test_a_refused_request_is_told_why_in_each_vendors_form(body: object, message: str) -> None:
+    error = request_error(422, body)
+    assert (error["message"], error["type"]) == (message, "invalid_request_error")
+
+
+@pytest.mark.parametrize(
+    ("told", "finish"),
+    [
+        ("max_tokens", "length"),
+        ("MAX_TOKENS", "length"),
+        ("error", "length"),
+        ("content_filter: SAFETY", "content_filter"),
+        ("STOP", "stop"),
+        ("tool_use", "tool_calls"),
+        ("end_turn", "stop"),
+        ("The hall opened in 1850", "stop"),
+    ],
+)
+def test_other_vendors_finish_reasons_become_openais(told: str, finish: str) -> None:
+    sifted = sift_completion({"choices": [{**CHOICE, "finish_reason": told}]}, Sifting())
+    assert sifted == {"choices": [{**CHOICE, "finish_reason": finish}]}
+
+
 def test_each_name_is_told_once_and_no_value(caplog: pytest.LogCaptureFixture) -> None:
     places: list[str] = []
     for _ in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -414,6 +415,14 @@ def test_probes_tell_the_state_of_every_store(knowledge: MemoryKnowledge, tmp_pa
     (tmp_path / "missing").mkdir()
     answer = made.client.get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+
+
+async def test_the_log_says_that_a_store_was_too_slow(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(admin, "PROBE_TIMEOUT_S", 0.001)
+    assert await admin._probe("reports", asyncio.Event().wait()) == "unreachable"
+    assert "not ready: reports: no answer in 0.001 s" in caplog.text
 
 
 def test_documents_that_tenants_would_share_are_refused(knowledge: MemoryKnowledge) -> None:

@@ -246,6 +246,19 @@ class TestPassedThrough:
         ):
             assert client.models.list().data[0].id == "scripted"
 
+    @BOTH
+    def test_that_upstream_refuses_the_servers_key_is_no_fault_of_the_callers(
+        self, path: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with ScriptedChatServer(TRUTH, key="other") as upstream, proxy(upstream, upstream_key="sk-server") as served:
+            response = ask(served, path)
+            models = httpx2.get(f"{served.url}/v1/models")
+        assert [(answer.status_code, answer.json()["error"]["code"]) for answer in (response, models)] == [
+            (502, "upstream_key_refused")
+        ] * 2
+        assert "refuses proxy.upstream_key" in caplog.text
+        assert "sk-server" not in caplog.text + response.text
+
     def test_cookies_of_one_caller_never_go_out_with_anothers_request(self) -> None:
         async def cookie(request: Request) -> Response:
             response = JSONResponse(dict(request.cookies))

@@ -473,6 +473,41 @@ class TestFailures:
             assert when == "reading" or stopped.wait(PATIENCE_S)
             assert served.sink.reports == []
 
+    @pytest.mark.parametrize("stream", [True, False])
+    def test_what_the_end_of_the_server_cuts_off_says_so(self, stream: bool) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield delta(CHAT, f"{TRUTH} {ASIDE}", role="assistant")
+            await asyncio.Event().wait()
+
+        reached = threading.Event()
+
+        async def silent(_: Request) -> Response:
+            reached.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        whole = Starlette(routes=[Route(CHAT, silent, methods=["POST"])])
+        with serving(streaming(CHAT, pieces) if stream else whole) as upstream, proxy(upstream) as served:
+            body = {"model": "any", "stream": stream, "messages": ASKED, "documents": [document()]}
+
+            def stop() -> None:
+                for task in asyncio.all_tasks():
+                    if "run_asgi" in repr(task.get_coro()):
+                        task.cancel()  # as uvicorn does when the time for open requests is over
+
+            def stop_once_asked() -> None:
+                assert reached.wait(PATIENCE_S)
+                served.clock.loop.call_soon_threadsafe(stop)
+
+            threading.Thread(target=stop_once_asked).start()
+            with httpx2.Client() as client, client.stream("POST", f"{served.url}{CHAT}", json=body) as response:
+                lines = response.iter_lines()
+                first = next(lines, "") if stream else ""
+                reached.set()
+                last = [line for line in lines if line][-1]
+        assert (response.status_code, TRUTH in first) == ((200, False) if stream else (503, False))
+        assert json.loads(last.removeprefix("data: "))["error"]["code"] == "guard_stopping"
+
 
 class TestTheSevenFailures:
     """DESIGN §6 in streams."""

@@ -236,6 +236,14 @@ def test_nested_records_are_read_as_those_of_a_file() -> None:
     assert with_rows('{"hall": "Whale", "fee": {"adult": 8}}') == "hall: Whale\nfee.adult: 8"
 
 
+def test_sentences_in_a_list_of_json_stay_sentences() -> None:
+    passages = ["Parcels to Malta take six days.", 'Collection costs 4 euros. Ask for "door" delivery, which']
+    assert with_rows(json.dumps(passages)) == "\n\n".join(passages)
+    found = {"query": "Malta", "chunks": [*passages, "tariff", "2026"]}
+    assert with_rows(json.dumps(found)) == "\n".join(("query: Malta", "chunks: tariff, 2026", "chunks:", *passages))
+    assert with_rows(json.dumps({"halls": ["Whale", "St. Anne", 7]})) == "halls: Whale, St. Anne, 7"
+
+
 @pytest.mark.parametrize("unit", ["<table ", "</table", "<table></table>", "a,b\n", "\n ", "[{", '{"a":1}\n'])
 def test_the_work_on_a_hostile_text_grows_with_its_length(unit: str) -> None:
     short, long = (lines_run(with_rows, (unit * length)[:length]) for length in (10_000, 40_000))

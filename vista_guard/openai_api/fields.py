@@ -296,11 +296,13 @@ _REQUEST_ERROR: Final = _fields(
 
 def request_error(status: int, body: object) -> Json:
     """The error of a request that was refused, in upstream's words where no model has spoken yet."""
+    body = body[0] if isinstance(body, list) and body else body  # Gemini's comes in a list
     error = body.get("error", body) if isinstance(body, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    scrubbed = scrub_error(error)
+    message, scrubbed = _error_text(error), scrub_error(error)
+    if 400 <= status < 500 and not _is_name(as_object(error).get("type")):
+        scrubbed["type"] = "invalid_request_error"
     # Servers that cannot read what their model said answer with a 500 that quotes it.
-    if isinstance(message, str) and (400 <= status < 500 or status == 503):
+    if message and (400 <= status < 500 or status == 503):
         details = as_object(_REQUEST_ERROR(error, Sifting()))
         return {**scrubbed, **details, "message": message[:_LONGEST_ERROR]}
     return {
@@ -308,6 +310,17 @@ def request_error(status: int, body: object) -> Json:
         "message": f"upstream answered with status {status}",
         "code": scrubbed["code"] or "upstream_status",
     }
+
+
+def _error_text(error: object) -> str:
+    """The words of an error: a text, OpenAI's `message`, or FastAPI's `detail`, which may list fields with their places."""
+    if isinstance(error, list):
+        return "; ".join(filter(None, map(_error_text, error)))
+    if not isinstance(error, dict):
+        return error if isinstance(error, str) else ""
+    text = next(filter(None, (_error_text(error.get(name)) for name in ("message", "detail", "msg"))), "")
+    place = ".".join(map(str, as_list(error.get("loc"))))
+    return f"{place}: {text}" if place else text
 
 
 def scrub_error(error: object) -> Json:
@@ -328,6 +341,19 @@ def _is_name(value: object) -> bool:
 # Chat completions.
 
 _FINISHES: Final = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"})
+_OTHER_FINISHES: Final = {
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "error": "length",
+    "abort": "length",
+    "insufficient_system_resource": "length",
+    "safety": "content_filter",
+    "refusal": "content_filter",
+    "recitation": "content_filter",
+    "tool_use": "tool_calls",
+}
+"""Finish reasons of other vendors in OpenAI's words: an answer that was cut must not look complete."""
 _MOST_CHOICES: Final = 128
 _FUNCTION: Final = _fields("call", {"name": _token, "arguments": _anything})
 _CALL: Final = _fields(
@@ -424,10 +450,12 @@ def _finish(value: object, sifting: Sifting) -> object:
     """The finish reason. An unknown one is still an end; some servers send an empty one with every chunk."""
     if value in ("", "null"):
         return None
-    if isinstance(value, str) and value in _FINISHES:
-        return value
-    sifting.drop("choice", "finish_reason")
-    return "stop"
+    name = value.lower().partition(":")[0] if isinstance(value, str) else ""  # Gemini: `content_filter: SAFETY`
+    if name in _FINISHES:
+        return name
+    if name not in _OTHER_FINISHES:
+        sifting.drop("choice", "finish_reason")
+    return _OTHER_FINISHES.get(name, "stop")
 
 
 def _choices(name: str, message: Rule, limit: int) -> Rule:

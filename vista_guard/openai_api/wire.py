@@ -161,11 +161,16 @@ def read_answer(body: bytes) -> Json:
 
 
 def read_object(content: str | bytes) -> Json | None:
+    value = read_value(content)
+    return value if isinstance(value, dict) else None
+
+
+def read_value(content: str | bytes) -> object:
+    """The JSON value; None for what is no JSON."""
     try:
-        value = read_json(content)
+        return read_json(content)
     except ValueError:
         return None
-    return value if isinstance(value, dict) else None
 
 
 def as_list(value: object) -> list[object]:

@@ -281,6 +281,6 @@ async def _probe(name: str, probe: Awaitable[object]) -> str:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             await probe
     except (VistaGuardError, TimeoutError) as exc:
-        logger.error("not ready: %s: %s", name, exc or f"no answer in {PROBE_TIMEOUT_S:g} s")
+        logger.error("not ready: %s: %s", name, str(exc) or f"no answer in {PROBE_TIMEOUT_S:g} s")
         return "unreachable"
     return "ok"

@@ -39,7 +39,7 @@ from vista_guard.openai_api.wire import (
     json_events,
     judged_api,
     read_answer,
-    read_object,
+    read_value,
 )
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
@@ -95,7 +95,12 @@ class FailureSink(Protocol):
 Tell = Callable[[str], Awaitable[None]]
 """Stores a failed call to upstream by the code of its `Problem`."""
 
-_KINDS: Final = {"upstream_unreachable": "connect", "upstream_timeout": "timeout", "upstream_status": "status"}
+_KINDS: Final = {
+    "upstream_unreachable": "connect",
+    "upstream_timeout": "timeout",
+    "upstream_status": "status",
+    "upstream_key_refused": "status",
+}
 """Classes of failures, as in `metrics.UpstreamError`; the others were cut off or could not be read."""
 
 
@@ -222,6 +227,8 @@ async def _unless_caller_left(request: Request, work: Coroutine[object, None, Re
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else Response(status_code=_CLIENT_CLOSED)
+    except asyncio.CancelledError:  # only the end of the server cancels a request
+        raise _stopping() from None
     finally:
         for task in (working, leaving):
             task.cancel()
@@ -280,7 +287,7 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
 def _failure(response: httpx2.Response, body: bytes) -> Response:
     """Upstream's error without a gateway's page or a broken server's quotes, which would leak internals."""
     metrics.count_upstream_error("status")
-    error = json.dumps({"error": request_error(response.status_code, read_object(body))}).encode()
+    error = json.dumps({"error": request_error(response.status_code, read_value(body))}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
 
 
@@ -310,6 +317,10 @@ class RelayedAnswer(StreamingResponse):
             yield chunk
 
 
+def _stopping() -> Problem:
+    return Problem(503, "guard_stopping", "the guard is shutting down and did not finish; send the request again")
+
+
 class GuardedStream(RelayedAnswer):
     """Upstream's stream, of which nothing is shown before the gate released it."""
 
@@ -325,6 +336,15 @@ class GuardedStream(RelayedAnswer):
         ]
         super().__init__(response, [*headers, *own_headers, ("content-type", "text/event-stream; charset=utf-8")])
         self._ask, self._settings, self._tell = ask, settings, tell
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except (
+            asyncio.CancelledError
+        ):  # only the end of the server cancels a request: a caller who leaves ends it by itself
+            last = frame(self._answer.stream.error(_stopping()))
+            await send({"type": "http.response.body", "body": last, "more_body": False})
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:

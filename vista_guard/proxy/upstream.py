@@ -186,6 +186,8 @@ class Upstream:
         most_events = self._settings.max_stream_events if streamed and method != "GET" else None
         try:
             _check_head(response)
+            if response.status_code == 401 and self._settings.upstream_key:
+                raise self._key_problem()
             return inflated(response, most=max_bytes, idle_seconds=idle_seconds, most_events=most_events)
         except Problem:
             await close_answer(response)
@@ -193,6 +195,14 @@ class Upstream:
 
     async def aclose(self) -> None:
         await self._client.aclose()
+
+    def _key_problem(self) -> Problem:
+        """The caller's own key is right, and upstream's words are about the operator's."""
+        metrics.count_upstream_error("status")
+        logger.error("upstream %s refuses proxy.upstream_key (status 401)", self._settings.upstream_address)
+        return Problem(
+            502, "upstream_key_refused", "upstream refuses the guard's key (upstream_key); tell its operator"
+        )
 
     def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key

@@ -162,6 +162,7 @@ def read_csv(text: str, *, tabs: bool) -> FileText:
 
 
 _LOWER = str.maketrans("ABELT", "abelt")  # of this tag's letters: `lower` changes lengths
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*(?:\s|\Z)")
 _MOST_NAME = 40
 """Longest name of a column, in characters, in a text that does not say that it is a table."""
 
@@ -206,6 +207,8 @@ def _records(text: str) -> str | None:
         except (InputError, RecursionError, ValueError):
             continue
         items = content if isinstance(content, list) else [content]
+        if items and all(isinstance(item, str) for item in items) and any(map(_is_prose, items)):
+            return _paragraphs(items)
         if not items or not all(isinstance(item, Mapping) for item in items):
             return None
         if len(items) > 1 and not any(isinstance(value, dict | list) for item in items for value in item.values()):
@@ -302,14 +305,22 @@ def _value_lines(value: object, path: str = "", depth: int = _DEEPEST) -> Iterat
         for name, inner in value.items():
             yield from _value_lines(inner, f"{path}.{name}" if path else str(name), depth - 1)
     elif isinstance(value, list):
-        plain = [item for item in value if not isinstance(item, Mapping | list)]
+        prose = [item for item in value if _is_prose(item)]
+        plain = [item for item in value if not isinstance(item, Mapping | list) and not _is_prose(item)]
         if plain:
             yield from _value_lines(", ".join(map(_scalar, plain)), path, depth - 1)
+        if prose:  # joined to each other or to the name, its sentences would be others
+            yield from (f"{path}:" if path else "", *map(_scalar, prose))
         yield from chain.from_iterable(
             _value_lines(item, path, depth - 1) for item in value if isinstance(item, Mapping | list)
         )
     elif value is not None and _scalar(value).strip():
         yield f"{path}: {_scalar(value)}" if path else _scalar(value)
+
+
+def _is_prose(value: object) -> bool:
+    """True for a text of several words with the end of a sentence."""
+    return isinstance(value, str) and len(value.split()) > 2 and _SENTENCE_END.search(value) is not None
 
 
 def _scalar(value: object) -> str:

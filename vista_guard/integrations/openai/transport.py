@@ -57,6 +57,7 @@ from vista_guard.openai_api.wire import (
     line_ends,
     read_answer,
     read_object,
+    read_value,
     with_answer,
 )
 from vista_guard.reading.chat_json import PATTERNS, FoundDocuments, given_documents
@@ -518,7 +519,7 @@ def _without_quotes(response: Http) -> Http:
     return _http_of(response).Response(
         response.status_code,
         headers=headers,
-        json={"error": request_error(response.status_code, read_object(response.content))},
+        json={"error": request_error(response.status_code, read_value(response.content))},
         request=response.request,
         extensions=response.extensions,
     )
