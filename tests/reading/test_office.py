@@ -244,6 +244,13 @@ def test_sentences_in_a_list_of_json_stay_sentences() -> None:
     assert with_rows(json.dumps({"halls": ["Whale", "St. Anne", 7]})) == "halls: Whale, St. Anne, 7"
 
 
+def test_texts_of_records_stand_below_their_other_fields() -> None:
+    records = [{"topic": "Malta", "text": "They take six days."}, {"topic": "Norway", "text": "They take two days."}]
+    told = "# topic: Malta\n\nThey take six days.\n\n# topic: Norway\n\nThey take two days."
+    assert with_rows(json.dumps(records)) == told
+    assert with_rows(json.dumps([{"text": "They take six days."}, {"n": 1}])) == "They take six days.\n\n# n: 1"
+
+
 @pytest.mark.parametrize("unit", ["<table ", "</table", "<table></table>", "a,b\n", "\n ", "[{", '{"a":1}\n'])
 def test_the_work_on_a_hostile_text_grows_with_its_length(unit: str) -> None:
     short, long = (lines_run(with_rows, (unit * length)[:length]) for length in (10_000, 40_000))

@@ -212,12 +212,20 @@ def _records(text: str) -> str | None:
         if not items or not all(isinstance(item, Mapping) for item in items):
             return None
         if len(items) > 1 and not any(isinstance(value, dict | list) for item in items for value in item.values()):
-            return "\n".join(map(row_text, items))
+            prose = any(_is_prose(value) for item in items for value in item.values())
+            return _paragraphs(map(_section, items)) if prose else "\n".join(map(row_text, items))
         try:
             return _paragraphs("\n".join(_value_lines(item)) for item in items)
         except InputError:
             return None
     return None
+
+
+def _section(record: Mapping[str, object]) -> str:
+    """A record with texts: each as a paragraph below the other fields, so that what it says is read as it says it."""
+    texts = [value for value in record.values() if _is_prose(value)]
+    others = row_text({name: value for name, value in record.items() if not _is_prose(value)})
+    return "\n\n".join([*([f"# {others}"] if others else []), *map(_scalar, texts)])
 
 
 def _block_rows(block: str) -> str:

@@ -132,6 +132,38 @@ def test_the_careful_reader_reads_the_nearest_sentences_with_questions_and_condi
         assert finding.evidence[0].quote in LODGE
 
 
+PARCELS = """# Parcels
+
+## Malta
+
+They take six days. If one is late, ask at the desk.
+
+## Norway
+
+- Letters: free
+- Boxes:
+  - small: 5
+  - large: 9
+
+How long do boxes take? Two days."""
+
+
+def test_the_careful_reader_reads_each_sentence_below_its_headings_once() -> None:
+    for claim, told in (
+        ("A package for Malta takes six days.", "Parcels: Malta: They take six days. If one is late, ask at the desk."),
+        ("A big one costs 9 in Norway.", "Boxes: small: 5 large: 9"),
+        ("A crate needs two days to Norway.", "Norway: How long do boxes take? Two days."),
+    ):
+        quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
+        judge = EmbeddedJudge(
+            quick, OnnxEmbedder(), ClaimTypeHead.load(), replace(Calibration.load(), reader=FIT), reader=careful
+        )
+        Guard(judge, "monitor").check_answer(claim, documents=[PARCELS])
+        (read,) = {premise for premise, _ in careful.asked}
+        assert told in read
+        assert read.count("Parcels:") == 1
+
+
 SILENT = "The page doesn't say whether the tower room is heated."
 
 

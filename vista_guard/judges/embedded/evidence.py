@@ -125,6 +125,8 @@ class EvidenceSource:
     words: tuple[frozenset[str], ...]
     items: tuple[ParallelItem | None, ...]
     common: Counter[str]
+    contexts: tuple[str, ...]
+    """What stands above each sentence and belongs to it, as it is read before it: headings, a lead-in, its question."""
 
     @classmethod
     def read(
@@ -138,10 +140,14 @@ class EvidenceSource:
             entry if entry.regions else replace(entry, stated=in_context(entry.stated, span, lines))
             for span, entry in zip(spans, sentences, strict=True)
         )
+        contexts = tuple(
+            _context(one.said, in_context(one.said, span, lines) if one.regions else one.stated)
+            for span, one in zip(spans, sentences, strict=True)
+        )
         words = tuple(content_words(sentence.stated) for sentence in sentences)
         common = Counter(word for group in words for word in group)
         items = tuple(item_of(span, lines) for span in spans)
-        return cls(passage, reading, spans, sentences, words, items, common), (under, layout)
+        return cls(passage, reading, spans, sentences, words, items, common, contexts), (under, layout)
 
     @property
     def whole(self) -> EvidencePiece:
@@ -232,7 +238,13 @@ class StatedSentence(NamedTuple):
     """Its number in `Pool.documents`."""
     place: int
     """Its number in the passage."""
-    text: str
+    context: str
+    """The headings, lead-ins or cells that it stands below, as they stand before it."""
+    said: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.context}{self.said}"
 
 
 @dataclass(frozen=True)
@@ -266,10 +278,12 @@ class Pool:
         own = [
             one for one in alike if self.documents[one.passage].passage is piece.origin and one.place in piece.places
         ]
-        told, last = "", None
+        told, last, below = "", None, ""
         for one in sorted({one.text: one for one in (*near, *own)}.values()):
             title = self.documents[one.passage].passage.title
-            told, last = f"{told} {_with_title(title if title != last else None, one.text)}".strip(), title
+            text = f"{_new_part(one.context, below)}{one.said}"
+            told, last = f"{told} {_with_title(title if title != last else None, text)}".strip(), title
+            below = one.context
         if not {one.text for one in own} & {one.text for one in near}:
             stating = (one for one in near if self.documents[one.passage].sentences[one.place].stated)
             nearest = next(stating, near[0])
@@ -369,7 +383,7 @@ def _together(ranked: Sequence[StatedSentence]) -> Iterator[StatedSentence]:
         first.setdefault(one.text, one)
     words = 0
     for one in list(first.values())[:TOGETHER]:
-        words += len(one.text.split())
+        words += len(one.said.split())
         if words > TOGETHER_WORDS and one is not ranked[0]:
             return
         yield one
@@ -378,14 +392,33 @@ def _together(ranked: Sequence[StatedSentence]) -> Iterator[StatedSentence]:
 def _stated(claim: str, among: Sequence[EvidencePiece], pool: Pool) -> Iterator[StatedSentence]:
     """The sentences that may speak of the claim, in the passages of these pieces: questions, mentions and conditions too."""
     for number, source in enumerate(pool.documents):
-        if any(piece.origin is source.passage for piece in among):
-            fitting = source._for_claim(claim, content_words(claim)).sentences
-            for index, (one, at_all) in enumerate(zip(fitting, source.sentences, strict=True)):
-                if at_all.stated and not one.stated:  # a row or an item about another
-                    continue
-                text = one.said if one.regions or one.stated.endswith(one.said) else one.stated
-                if text:
-                    yield StatedSentence(number, index, text)
+        if not any(piece.origin is source.passage for piece in among):
+            continue
+        fitting = source._for_claim(claim, content_words(claim)).sentences
+        above = " ".join(source.contexts)
+        for index, (one, at_all) in enumerate(zip(fitting, source.sentences, strict=True)):
+            if at_all.stated and not one.stated:  # a row or an item about another
+                continue
+            if (
+                not one.stated and one.said.rstrip(" .:?") in above
+            ):  # a heading or a question, read before what it is about
+                continue
+            context = source.contexts[index]
+            said = one.said if one.regions or one.stated.endswith(one.said) else one.stated
+            if said:
+                yield StatedSentence(number, index, context if said == one.said else "", said)
+
+
+def _context(said: str, told: str) -> str:
+    return told.removesuffix(said) if said and told.endswith(said) else ""
+
+
+def _new_part(context: str, before: str) -> str:
+    """The context without the headings that it begins with and shares with the one before: "Fees: " below "Library: Loans: "."""
+    parts, others = context.split(": "), before.split(": ")
+    while len(parts) > 1 and others and parts[0] == others[0]:
+        parts, others = parts[1:], others[1:]
+    return ": ".join(parts)
 
 
 def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:
