@@ -152,7 +152,7 @@ def test_the_careful_reader_reads_each_sentence_below_its_headings_once() -> Non
     for claim, told in (
         ("A package for Malta takes six days.", "Parcels: Malta: They take six days. If one is late, ask at the desk."),
         ("A big one costs 9 in Norway.", "Boxes: small: 5 large: 9"),
-        ("A crate needs two days to Norway.", "Norway: How long do boxes take? Two days."),
+        ("A crate needs two days to Norway.", "9 How long do boxes take? Two days."),
     ):
         quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
         judge = EmbeddedJudge(
