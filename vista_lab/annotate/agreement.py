@@ -28,6 +28,7 @@ from vista_lab.annotate.forms import (
     Measure,
     TextMark,
     Value,
+    applies,
     display,
 )
 from vista_lab.annotate.sheets import ID, Faults, Field, Table
@@ -103,6 +104,8 @@ def cases_of(mark: Mark, form: Form, items: Sequence[Item], answers: Mapping[str
         for name in names:
             item_answers = {who: own[item.id] for who, own in answers.items() if item.id in own}
             values = {who: answer.parts.get(name, {}) if name else answer.item for who, answer in item_answers.items()}
+            if isinstance(mark, ChoicesMark) and not mark.needed:  # left empty beside other marks: none of the choices
+                values = {who: {mark.name: (), **own} for who, own in values.items() if own and applies(mark, own)}
             by = {who: own[mark.name] for who, own in values.items() if mark.name in own}
             cases.append(Case(item.id, name, item.group, by))
     return cases

@@ -83,15 +83,17 @@ def _label_lines(consensus: SettledTurn, turn: StudyTurn) -> Iterator[dict[str, 
 def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[RunMeasures]:
     """Runs over the study's data sets, or over its consensus as a log, limited to turns with both kinds of gold.
 
+    Where no turn has a label of its data set, the consensus alone is gold.
+
     Raises:
         ConfigError: a folder is no run.
-        InputError: a run judged none of the turns that have a label of their data set and a consensus.
+        InputError: a run judged none of these turns, or there are none.
     """
-    both = [(consensus, data.turns[consensus.id]) for consensus in settled if consensus.settled]
-    known = [(consensus, turn) for consensus, turn in both if turn.positive is not None and consensus.claims]
+    agreed = [(one, data.turns[one.id]) for one in settled if one.settled and one.claims]
+    known = [(consensus, turn) for consensus, turn in agreed if turn.positive is not None] or agreed
     if not known:
         raise InputError(
-            "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
+            "no turn has a consensus on its claims yet: fill in the discuss sheet, and give it with --settled"
         )
     return [_measure_run(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
@@ -100,7 +102,7 @@ def _measure_run(run: RunMeasures, known: Sequence[tuple[SettledTurn, StudyTurn]
     gold = {_place(turn, run): _gold(one, turn, run) for one, turn in known if run.data_set in (LOG, turn.data_set)}
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
-        why = f"{run.data_set}, where no turn has both a label of its data set and a consensus"
+        why = f"{run.data_set}, and none of the {len(known):,} turns with a consensus"
         raise InputError(f"{run.name} judged {why}; give runs over the study's data sets or over {LOG}")
     reports = {name: report for name, report in run.reports.items() if name in kept}
     return replace(run, gold=kept, reports=reports)

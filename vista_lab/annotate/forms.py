@@ -36,6 +36,8 @@ RESERVED = ("id", "group", "study", "suggested")
 
 SEVERAL = ";"
 """Separates several choices in one cell."""
+NONE = "none"
+"""None of several choices."""
 
 MOST_CLAIMS = 500
 """Of one turn."""
@@ -183,13 +185,24 @@ class ChoiceMark(_Chosen):
 
 
 class ChoicesMark(_Chosen):
-    """Any number of several choices."""
+    """Any number of several choices; none of them in a row with other marks, if not needed."""
 
     kind: Literal["choices"]
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The values, and a word for none of them where that is an answer."""
+        return self.values if self.needed or self.find(NONE) else (*self.values, NONE)
+
     def read(self, text: str) -> Value:
         """The values of a cell, in the form's order."""
-        chosen = {self._value_of(word) for word in text.split(SEVERAL) if word.strip()}
+        words = [word for word in text.split(SEVERAL) if word.strip()]
+        if len(words) == 1 and _plain(words[0]) == NONE and NONE in self.options:
+            return ()
+        try:
+            chosen = {self._value_of(word) for word in words}
+        except ValueError as exc:
+            raise ValueError(f"{exc}; several have {SEVERAL!r} between them") from exc
         return tuple(value for value in self.values if value in chosen)
 
 
@@ -486,7 +499,7 @@ def is_needed(mark: Mark, values: Mapping[str, Value], item: Mapping[str, Value]
 def display(value: Value) -> str:
     """A value as text for cells and pages."""
     if isinstance(value, tuple):
-        return f"{SEVERAL} ".join(value)
+        return f"{SEVERAL} ".join(value) or NONE
     return f"{value:g}" if isinstance(value, float) else value
 
 

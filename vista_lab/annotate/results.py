@@ -343,8 +343,8 @@ def figure_2(runs: Sequence[RunMeasures], about: Sequence[str]) -> Sheet:
     accuracy = ("turn accuracy by", "original labels", "consensus")
     heads = headings(("run", "system", "judge", "claims"), "turns", "coverage", accuracy)
     notes = (
-        "Over turns with a label of their data set and a consensus. Claims: those that people settled on (given), or the "
-        "run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",
+        "Over turns with a consensus, and a label of their data set if any turn has one. Claims: those that people settled on "
+        "(given), or the run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",
         *about,
     )
     title = "Figure 2. Turn accuracy against original labels and against the consensus"

@@ -342,7 +342,7 @@ def _interval(draws: Counts) -> tuple[float | None, float | None]:
     if not len(finite):
         return None, None
     low, high = np.quantile(finite, [0.025, 0.975])
-    return float(low), float(high)
+    return (float(low), float(high)) if low < high else (None, None)
 
 
 def _confusion(units: Sequence[Sequence[Label]]) -> dict[tuple[Label, Label], int]:

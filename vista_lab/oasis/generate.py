@@ -242,7 +242,8 @@ class _Run:
         record = await self._record(passage)
         self._records.append(record)
         self._outcome.states[record.state] += 1
-        self._outcome.reasons[record.reason.partition(" (")[0]] += record.state is not State.ACCEPTED
+        if record.state is not State.ACCEPTED:
+            self._outcome.reasons[record.reason.partition(" (")[0]] += 1
         self._making.told(record)
 
     async def _record(self, passage: Passage) -> Record:

@@ -21,7 +21,7 @@ from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reports import Database
 from vista_guard.types import Label
-from vista_lab.annotate.agreement import Case, measure
+from vista_lab.annotate.agreement import Case, FormResults, measure
 from vista_lab.annotate.batches import Batches, answers_by_annotator, results_of
 from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, load_form
 from vista_lab.annotate.sheets import content, form_table, read_sheets
@@ -326,6 +326,33 @@ def test_of_two_values_and_three_annotators_pairs_tell_how_often_all_agree(rows:
     pairs = [found.pairs[pair].percent or 0.0 for pair in combinations(names, 2)]
     assert found.percent == pytest.approx((sum(pairs) - 1) / 2)
     assert (found.fleiss, found.alpha.value, found.icc) == (None, None, None)  # not declared
+
+
+def test_choices_left_empty_beside_other_marks_are_none_of_them() -> None:
+    kind = {"kind": "choice", "choices": ["v", "x"]}
+    flaws = {
+        "name": "flaws",
+        "kind": "choices",
+        "choices": ["vague", "long"],
+        "needed": False,
+        "agreement": ["percent"],
+    }
+    told = {"name": "r", "title": "R", "guidelines": "g", "item": "document", "columns": [{"name": "text"}]}
+    form = Form.model_validate({**told, "marks": [{"name": "verdict", **kind}, flaws]})
+    items = [Item(f"i{n}", {"text": f"Text {n}"}, (), f"i{n}") for n in range(3)]
+    done = {
+        "ada": [{"verdict": "v", "flaws": ("vague",)}, {"verdict": "v"}, {"verdict": "v"}],
+        "ben": [{"verdict": "v"}, {"verdict": "v"}, {}],
+    }
+    answers = {who: {f"i{n}": Answers(marks, {}) for n, marks in enumerate(own)} for who, own in done.items()}
+    results = FormResults(form, items, answers, ("all",), {})
+    assert [(one.mark, one.shared, one.percent) for one in results.figures] == [("flaws", 2, 0.5)]
+    assert [(one.value, one.open) for one in results.settled if one.mark == "flaws"] == [(None, True), ((), False)]
+    mark = form.mark("flaws")
+    assert (mark.read("None"), mark.read("long; vague")) == ((), ("vague", "long"))
+    for wrong in ("vague, long", "none; long"):
+        with pytest.raises(ValueError, match="';'"):
+            mark.read(wrong)
 
 
 # The dashboard's database

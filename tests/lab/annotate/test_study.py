@@ -154,6 +154,27 @@ def test_what_a_log_s_reader_left_out_is_told(tmp_path: Path) -> None:
     assert "'image_url', keys image_url: conversation a (line 1), message 0" in err
 
 
+def test_runs_over_a_log_without_labels_are_compared_with_people_alone(tmp_path: Path) -> None:
+    log, sheets, judged = tmp_path / "log.jsonl", tmp_path / "sheets", str(tmp_path / "run")
+    asked = {"role": "user", "content": "When?"}
+    answers = [
+        {"role": "assistant", "content": said, "documents": ["It opens at nine."]} for said in ("At nine.", "Late.")
+    ]
+    talks = [{"id": f"c{number}", "messages": [asked, answer]} for number, answer in enumerate(answers)]
+    log.write_text("".join(json.dumps(talk) + "\n" for talk in talks), encoding="utf-8")
+    assert run("eval", str(log), "--system", "overlap", "--out", judged)[0] == 0
+    exported = run("annotations", "export", str(log), "--run", judged, "--annotators", "ada,ben", "--out", str(sheets))
+    assert exported[0] == 0
+    for name in ("ada", "ben"):
+        path = sheets / f"{name}.xlsx"
+        fill(
+            path, {(row["id"], row["claim"]): {"label": "verifiable"} for row in rows_of(path) if "nine" in row["text"]}
+        )
+    measuring = ["agree", *map(str, sorted(sheets.glob("*.xlsx"))), "--match", "text", "--run", judged]
+    code, out, err = run(*measuring)
+    assert (code, "| – | 50.00 [" in out.replace("\\", "")) == (0, True), err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -81,6 +81,15 @@ def test_a_change_is_tested_in_the_direction_that_was_fixed(tmp_path: Path) -> N
     assert (hallucinated.before, hallucinated.p) == (inf, 1.0)  # no cost to compare with: nothing is claimed
 
 
+def test_what_cannot_vary_or_be_tested_is_a_dash(tmp_path: Path) -> None:
+    single, multi = cohorts(tmp_path)
+    delivered, changes = sheets([single, multi], frozenset({"12", "14"}))
+    assert {row[9].text for row in delivered.rows} == {"–"}  # each of the eight answers has the same S_f
+    by_figure = {row[4].text.split(" ")[0]: [cell.text for cell in row[8:]] for row in changes.rows}
+    assert by_figure["S_f"][1:] == ["–", "0.0039", "**"]
+    assert by_figure["D_h"] == ["–", "–", "–", "–"]  # one question has no contradiction: there is nothing to test
+
+
 def test_conditions_and_losses_are_found_for_ci(tmp_path: Path) -> None:
     both = cohorts(tmp_path / "now", name="now")
     assert [one.partition(": ")[2] for one in failures(both, "S_f < .6")] == ["S_f is 0.5000, < 0.6"]

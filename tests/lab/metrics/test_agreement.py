@@ -157,9 +157,12 @@ def test_nothing_to_compare() -> None:
         assert (found.alpha.value, found.jaccard, found.f1, found.units) == (None, None, None, 0)
 
 
-def test_one_turn_has_no_interval() -> None:
-    found = agreement([{"ada": [claim("a", source="c1")], "ben": [claim("a", source="c1")]}])
+@pytest.mark.parametrize("turns", [1, 4])
+def test_agreement_that_never_varies_has_no_interval(turns: int) -> None:
+    same = [claim("a", source="c1"), claim("b", C, "c2")]
+    found = agreement([{"ada": same, "ben": same}] * turns)
     assert (found.pairs[0].jaccard.value, found.pairs[0].jaccard.low) == (1.0, None)
+    assert (found.alpha.value, found.alpha.low, found.alpha.high) == (1.0, None, None)
 
 
 def test_of_one_mind() -> None:

@@ -53,6 +53,9 @@ def test_certain_gates_catch_every_fault_and_nothing_sound(tmp_path: Path, calls
     known = houses(count, GATES, share=0.1)
     outcome = run(written(tmp_path / "docs", known), tmp_path / "ours", ScriptedModel(known), calls=calls)
     assert outcome.total == outcome.made == count
+    assert outcome.reasons.keys() == {
+        record.reason.partition(" (")[0] for _, record in by_house(tmp_path / "ours", known)
+    } - {""}
     caught: Counter[str] = Counter()
     for house, record in by_house(tmp_path / "ours", known):
         failed = {one.gate for one in record.verdicts if one.grade is Grade.FAILED}

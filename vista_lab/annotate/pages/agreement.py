@@ -17,7 +17,7 @@ from vista_guard.types import Label
 from vista_lab.annotate.agreement import CaseConsensus
 from vista_lab.annotate.batches import Batches, CompleteTask, FormBatch, results_of
 from vista_lab.annotate.claims import notes_of
-from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Value, display
+from vista_lab.annotate.forms import NONE, SEVERAL, ChoiceMark, ChoicesMark, Value, display
 from vista_lab.annotate.pages.annotating import TASK, items_of, open_task, reading, steps, turn_of, within
 from vista_lab.metrics.agreement import Agreement, Figure, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
@@ -257,6 +257,7 @@ def _answer(question: CaseConsensus, batch: FormBatch) -> Value | None:
     head = el("strong", f"{question.mark} {question.case.part}")
     draw(el("div", head, el("ul", *versions, cls="talks card")), key=f"versions-{key}")
     if isinstance(mark, ChoicesMark):
-        return tuple(st.multiselect(f"Answer: {question.mark}", mark.values, key=f"answer-{key}")) or None
+        chosen = st.multiselect(f"Answer: {question.mark}", mark.options, key=f"answer-{key}")
+        return mark.read(SEVERAL.join(one for one in chosen if one != NONE or len(chosen) == 1)) if chosen else None
     values = mark.values if isinstance(mark, ChoiceMark) else ()
     return st.selectbox(f"Answer: {question.mark}", values, index=None, key=f"answer-{key}", placeholder="choose")

@@ -304,8 +304,9 @@ def _change_row(before: Cohort, after: Cohort, delta: Change, sides: int) -> Row
     low, high = delta.interval
     names = (before.run, before.model, before.setting, after.setting, delta.measure.name + arrow)
     values = (shown(delta.before), shown(delta.after), shown(delta.difference, "+"))
-    interval = f"{shown(low, '+')} to {shown(high, '+')}" if isfinite(low) else NOTHING
-    return row(*names, delta.items, *values, interval, f"{delta.p:.4f}", stars(delta.p))
+    interval = f"{shown(low, '+')} to {shown(high, '+')}" if low < high else NOTHING
+    tested = (f"{delta.p:.4f}", stars(delta.p)) if isfinite(delta.difference) else (NOTHING, NOTHING)
+    return row(*names, delta.items, *values, interval, *tested)
 
 
 def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:

@@ -18,7 +18,7 @@ from vista_lab.dialogues.scored import Cohort
 from vista_lab.dialogues.settings import DialogueSetting, read_setting
 from vista_lab.metrics.intervals import mean_interval
 from vista_lab.papers import part
-from vista_lab.tables.writers import PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
+from vista_lab.tables.writers import NOTHING, PAPER, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 SAME_MODEL = {3: "Qwen-2.5-7B", 4: "Qwen-2.5-32B", 19: "QwQ-32B", 20: "Qwen-2.5-7B"}
 """Tables of one model in several settings, of S_f, S_h, D_f and D_h; `single` and `multi` are in Table 12, too."""
@@ -153,9 +153,9 @@ def interval_over_items(values: Sequence[float], each: Sequence[Delivery]) -> tu
 
 
 def range_text(interval: tuple[float, float]) -> str:
-    """An interval of shares in percent."""
+    """An interval of shares in percent; a dash where all draws came to one figure, which says nothing of chance."""
     low, high = interval
-    return f"{100 * low:.1f}–{100 * high:.1f}"
+    return f"{100 * low:.1f}–{100 * high:.1f}" if low < high else NOTHING
 
 
 def _better(setting: ComparedSetting, rows: Sequence[ComparedSetting]) -> frozenset[str]:

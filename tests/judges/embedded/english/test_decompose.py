@@ -590,6 +590,17 @@ def test_a_value_with_a_remark_answers_the_question() -> None:
         ("Do you ship to Norway?", "Sweden, no.", "It is not true that we ship to Sweden."),
         ("Is it free or do I have to pay?", "It's free.", "It is free."),
         ("Is it 14 days or 30 days?", "30.", "It is 30 days."),
+        # what it is or was done to it is no value
+        ("How old is the ferry?", "It was built in 1931.", "The ferry was built in 1931."),
+        ("When is the sauna open?", "It is closed on Mondays.", "The sauna is closed on Mondays."),
+        ("When does the ferry leave?", "It is delayed until 9:30.", "It is delayed until 9:30."),
+        ("Who designed the tower?", "It was built by Otto Ferrer.", "It was built by Otto Ferrer."),
+        ("What colour is the door?", "It is painted red.", "The door is painted red."),
+        # two questions in one
+        ("How old is it, and can I bring my bike?", "It was built in 1931.", "It was built in 1931."),
+        ("How old is the ferry, and can I bring my bike?", "Yes.", "You can bring your bike."),
+        ("When does it open and how much is a ticket?", "12 euros.", "A ticket is 12 euros."),
+        ("Which hall is closed and is being painted?", "Hall 2.", "Hall 2 is closed and is being painted."),
     ],
 )
 def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> None:

@@ -38,7 +38,14 @@ from vista_guard.judges.embedded.english.questions import (
     shape,
 )
 from vista_guard.judges.embedded.english.speakers import without_opener
-from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, may_open, verb_index, words_of
+from vista_guard.judges.embedded.english.verbs import (
+    begins_imperative,
+    finite_verb,
+    is_participle,
+    may_open,
+    verb_index,
+    words_of,
+)
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
     ANSWER_SIGN,
@@ -824,6 +831,8 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
+        if is_participle(phrase.split(" ", 1)[0]):
+            return None  # "It was built in 1931." and "It is closed on Mondays." say more than a value
     if (
         not _is_phrase(_without_label(phrase, one))
         or SMALL_TALK.fullmatch(f"{phrase}.")

@@ -216,7 +216,10 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         return
     if WH.match(bare):
         question = bare if is_question else value_question(sentence)
-        yield from [_open(question, role)] if question else []
+        first, *others = _joined_questions(question)
+        yield from [_open(first, role)] if first else []
+        for other in others:
+            yield from _asked(f"{other}?", role)
     elif tag and _AUXILIARY.match(text):
         yield from _polar(untagged, role)
     elif tag:
@@ -274,6 +277,17 @@ def _verbless(text: str, role: Role, *, is_question: bool) -> Iterator[Asked]:
         yield Asked(said=_voiced(" ".join((*words[:place], be, *words[place:])), role))
     elif len(words) <= _LONGEST_TOPIC:
         yield Asked(said=f"there is {text}", topic=text)
+
+
+def _joined_questions(question: str) -> list[str]:
+    """The two of "How old is it and can I bring a bike"; "When and where is it" and "What is open and is free" stay one."""
+    first, *others = _ENDS_QUESTION.split(question)
+    asks = [
+        WH.match(words[0]) or not (is_adjective(words[1]) or words[1].lower() in PREPOSITIONS | ADVERBS | {"being"})
+        for words in (other.split(" ") for other in others)
+        if len(words) > 1
+    ]
+    return [first, *others] if " " in first and len(asks) == len(others) and all(asks) else [question]
 
 
 def _open(question: str, role: Role) -> Asked:
