@@ -76,7 +76,7 @@ def listing(desk: Desk, who: str | None) -> None:
     """Draws the queue, equal drafts as one row, with keys for one of them. Without a name it is only looked at."""
     reason, decided = _reason(), address.read(DECIDED) == "1"
     page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
-    groups = [[row] for row in page.rows] if decided else group_equal(page.rows, desk.reviews.draft_keys(page.rows))
+    groups = tuple((row,) for row in page.rows) if decided else desk.reviews.grouped(page.rows)
     turns = desk.reports.turns([group[0].report_id for group in groups])
     marked = None if decided or who is None else _marked(groups, who)
     rows = [_row(group, turns.get(group[0].report_id), who, group is marked) for group in groups]
@@ -147,14 +147,6 @@ KEYS: Final = {
 def key_button(key: str, text: str, act: Act, *, cls: str = "plain") -> Node:
     """Draws a button that a key presses, too, and that names it."""
     return el("button", text, el("kbd", key, aria_hidden="true"), cls=cls, act=act, aria_keyshortcuts=key)
-
-
-def group_equal(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
-    """Groups reviews of equal drafts, by report id; one without a key stands alone."""
-    groups: dict[str, list[Review]] = {}
-    for entry in reviews:
-        groups.setdefault(keys.get(entry.report_id, entry.report_id), []).append(entry)
-    return list(groups.values())
 
 
 def _reason() -> Reason | None:
@@ -286,9 +278,10 @@ def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
         _open(name)
     elif what == "uphold":
         turn = desk.reports.turn(name)
-        names = [name, *(review.report_id for review in desk.reviews.equal(name))]
         if turn is not None:
-            _decide(desk, names, who, ReviewVerdict.UPHELD, _as_judged(turn))
+            _decide(
+                desk, [name, *(review.report_id for review in group[1:])], who, ReviewVerdict.UPHELD, _as_judged(turn)
+            )
 
 
 def _next(desk: Desk, who: str, reason: Reason | None) -> None:
@@ -484,8 +477,8 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
 
 def _about_chat(desk: Desk, turn: GuardedTurn, who: str) -> None:
     """Draws the form that makes what the turn says of the chat a fact, and does what it asks for."""
-    name, tenant = turn.report.id, turn.report.tenant
-    others = [entry.report_id for entry in desk.reviews.equal(name) if entry.tenant == tenant]
+    name = turn.report.id
+    others = [entry.report_id for entry in desk.reviews.equal(name)]
     focus = st.session_state[FOCUSED] = st.session_state.get(FOCUSED, 0) + 1
     wish = draw_form(turn, read_selection().claim, desk.reviews.facts(), len(others), focus)
     if wish is None:
