@@ -246,7 +246,7 @@ def _chips(review: Review) -> Node:
 
 
 def _follow(desk: Desk, act: Act, who: str | None, group: Group) -> None:
-    """Follows a press on the list; `group` are the reviews of the row that it is about."""
+    """Follows a press on the list; `group` are the reviews of its row, none where somebody decided it meanwhile."""
     if act.name == "reason":
         address.write(**{REASON: act.value or None, DECIDED: None, AFTER: None, AT: None})
     elif act.name == "decided":
@@ -255,17 +255,20 @@ def _follow(desk: Desk, act: Act, who: str | None, group: Group) -> None:
         address.write(**{AFTER: act.value or None, AT: None})
     elif act.name == AT:
         address.write(**{AT: act.value})
-    elif who is not None and group:
-        _act_on(desk, act.name, who, group)
+    elif who is not None and act.name in ON_A_ROW:
+        _act_on(desk, act, who, group)
         return
     else:
         return
     st.rerun()
 
 
-def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
+ON_A_ROW: Final = ("take", "uphold", "overturn", "about-chat")
+
+
+def _act_on(desk: Desk, act: Act, who: str, group: Group) -> None:
     """Takes, upholds or overturns the marked row."""
-    name = group[0].report_id
+    what, name = act.name, act.value
     if what == "take":
         try:
             desk.reviews.reserve(name, who)
@@ -517,13 +520,16 @@ def _complaint(desk: Desk, name: str, who: str, *, again: bool) -> None:
             _apply(lambda: desk.reviews.complain(name, text, who))
 
 
+REFUSED: Final = "review-refused"
+"""Session state: why the last press did nothing, to say on top of the page."""
+
+
 def _apply(work: Callable[[], Any]) -> None:
-    """Does the work and reruns the page; draws the error if it was refused."""
+    """Does the work, or keeps why it was refused, and reruns the page."""
     try:
         work()
     except (InputError, StoreError) as exc:
-        show_problem("This was not done", exc)
-        return
+        st.session_state[REFUSED] = str(exc)
     st.rerun()
 
 
@@ -548,6 +554,8 @@ def review(desk: Desk) -> None:
     who, report = name_of(desk), address.read(address.TURN)
     if who is not None:
         _draw_done(desk, who)
+    if refused := st.session_state.pop(REFUSED, None):
+        show_problem("This was not done", refused)
     if report is None:
         listing(desk, who)
     else:
