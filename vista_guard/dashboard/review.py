@@ -76,7 +76,7 @@ def listing(desk: Desk, who: str | None) -> None:
     """Draws the queue, equal drafts as one row, with keys for one of them. Without a name it is only looked at."""
     reason, decided = _reason(), address.read(DECIDED) == "1"
     page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
-    groups = [[row] for row in page.rows] if decided else group_equal(page.rows, desk.reviews.draft_keys(page.rows))
+    groups = tuple((row,) for row in page.rows) if decided else desk.reviews.grouped(page.rows)
     turns = desk.reports.turns([group[0].report_id for group in groups])
     marked = None if decided or who is None else _marked(groups, who)
     rows = [_row(group, turns.get(group[0].report_id), who, group is marked) for group in groups]
@@ -147,14 +147,6 @@ KEYS: Final = {
 def key_button(key: str, text: str, act: Act, *, cls: str = "plain") -> Node:
     """Draws a button that a key presses, too, and that names it."""
     return el("button", text, el("kbd", key, aria_hidden="true"), cls=cls, act=act, aria_keyshortcuts=key)
-
-
-def group_equal(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
-    """Groups reviews of equal drafts, by report id; one without a key stands alone."""
-    groups: dict[str, list[Review]] = {}
-    for entry in reviews:
-        groups.setdefault(keys.get(entry.report_id, entry.report_id), []).append(entry)
-    return list(groups.values())
 
 
 def _reason() -> Reason | None:
@@ -232,7 +224,7 @@ def _why(turn: GuardedTurn) -> Node:
     return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="small worst")
 
 
-_VERDICT = ("queued", "verdict", "by", "verdict reason")
+_VERDICT = ("queued (UTC)", "verdict", "by", "decided (UTC)", "verdict reason")
 HEADER = ("report", "action", "why in the queue", "equal drafts", "draft", "reason", *_VERDICT)
 
 
@@ -240,7 +232,8 @@ def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
     first = group[0]
     reason = explain(turn.report).text if isinstance(turn, GuardedTurn) else ""
     cells = (first.report_id, first.action, REASONS[first.reason], len(group), _heading(turn), reason)
-    return *cells, address.exact(first.queued_at), first.verdict, first.decided_by, first.verdict_reason
+    decided = first.decided_at and address.for_sheet(first.decided_at)
+    return *cells, address.for_sheet(first.queued_at), first.verdict, first.decided_by, decided, first.verdict_reason
 
 
 def _chips(review: Review) -> Node:
@@ -254,7 +247,7 @@ def _chips(review: Review) -> Node:
 
 
 def _follow(desk: Desk, act: Act, who: str | None, group: Group) -> None:
-    """Follows a press on the list; `group` are the reviews of the row that it is about."""
+    """Follows a press on the list; `group` are the reviews of its row, none where somebody decided it meanwhile."""
     if act.name == "reason":
         address.write(**{REASON: act.value or None, DECIDED: None, AFTER: None, AT: None})
     elif act.name == "decided":
@@ -263,17 +256,20 @@ def _follow(desk: Desk, act: Act, who: str | None, group: Group) -> None:
         address.write(**{AFTER: act.value or None, AT: None})
     elif act.name == AT:
         address.write(**{AT: act.value})
-    elif who is not None and group:
-        _act_on(desk, act.name, who, group)
+    elif who is not None and act.name in ON_A_ROW:
+        _act_on(desk, act, who, group)
         return
     else:
         return
     st.rerun()
 
 
-def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
+ON_A_ROW: Final = ("take", "uphold", "overturn", "about-chat")
+
+
+def _act_on(desk: Desk, act: Act, who: str, group: Group) -> None:
     """Takes, upholds or overturns the marked row."""
-    name = group[0].report_id
+    what, name = act.name, act.value
     if what == "take":
         try:
             desk.reviews.reserve(name, who)
@@ -286,9 +282,10 @@ def _act_on(desk: Desk, what: str, who: str, group: Group) -> None:
         _open(name)
     elif what == "uphold":
         turn = desk.reports.turn(name)
-        names = [name, *(review.report_id for review in desk.reviews.equal(name))]
         if turn is not None:
-            _decide(desk, names, who, ReviewVerdict.UPHELD, _as_judged(turn))
+            _decide(
+                desk, [name, *(review.report_id for review in group[1:])], who, ReviewVerdict.UPHELD, _as_judged(turn)
+            )
 
 
 def _next(desk: Desk, who: str, reason: Reason | None) -> None:
@@ -432,6 +429,9 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
             _apply(lambda: desk.reviews.reserve(name, who))
         if held == who and st.button("Give it back", key="release", shortcut="G"):
             _apply(lambda: desk.reviews.release(name, who))
+        if review is not None and review.decided_by == who and st.button("Take your decision back", key="undo-this"):
+            st.session_state.pop(DONE, None)
+            _apply(lambda: desk.reviews.undo([name], who))
         if open_to_me and st.button("About our chat", key="about-chat-open", shortcut="A"):
             st.session_state[ABOUT_CHAT] = name
             st.rerun()
@@ -484,8 +484,8 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
 
 def _about_chat(desk: Desk, turn: GuardedTurn, who: str) -> None:
     """Draws the form that makes what the turn says of the chat a fact, and does what it asks for."""
-    name, tenant = turn.report.id, turn.report.tenant
-    others = [entry.report_id for entry in desk.reviews.equal(name) if entry.tenant == tenant]
+    name = turn.report.id
+    others = [entry.report_id for entry in desk.reviews.equal(name)]
     focus = st.session_state[FOCUSED] = st.session_state.get(FOCUSED, 0) + 1
     wish = draw_form(turn, read_selection().claim, desk.reviews.facts(), len(others), focus)
     if wish is None:
@@ -524,13 +524,16 @@ def _complaint(desk: Desk, name: str, who: str, *, again: bool) -> None:
             _apply(lambda: desk.reviews.complain(name, text, who))
 
 
+REFUSED: Final = "review-refused"
+"""Session state: why the last press did nothing, to say on top of the page."""
+
+
 def _apply(work: Callable[[], Any]) -> None:
-    """Does the work and reruns the page; draws the error if it was refused."""
+    """Does the work, or keeps why it was refused, and reruns the page."""
     try:
         work()
     except (InputError, StoreError) as exc:
-        show_problem("This was not done", exc)
-        return
+        st.session_state[REFUSED] = str(exc)
     st.rerun()
 
 
@@ -555,6 +558,8 @@ def review(desk: Desk) -> None:
     who, report = name_of(desk), address.read(address.TURN)
     if who is not None:
         _draw_done(desk, who)
+    if refused := st.session_state.pop(REFUSED, None):
+        show_problem("This was not done", refused)
     if report is None:
         listing(desk, who)
     else:

@@ -228,6 +228,7 @@ def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
         ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
         (f"/conversation?turn={STRANGE}", "Claim <img"),
         ("/trends?hours=1", ",turns,BLOCK,"),
+        ("/lab", "harbour-talk,1,"),
         ("/review?as=ada", "Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"),
     ],
 )
@@ -235,7 +236,9 @@ def test_what_a_page_shows_is_a_table_to_take_along(opened: OpenPage, path: str,
     page = opened(path)
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").get_by_role("button").click()
-    text = download.value.path().read_text("utf-8")
+    content = download.value.path().read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf")  # else Excel reads it in its own code page
+    text = content.decode("utf-8-sig")
     assert download.value.suggested_filename.endswith(".csv")
     assert holds in text, text
 

@@ -21,7 +21,7 @@ from vista_guard import Guard
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
 from vista_guard.stores.reviewed import Op
-from vista_guard.stores.reviews.queue import Reviews
+from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import Label
 from vista_lab.annotate.batches import Batches, Condition, answers_by_annotator, results_of
 from vista_lab.annotate.forms import Answers, Item, Part, load_form
@@ -269,6 +269,24 @@ def test_the_list_is_worked_through_by_keys_and_a_decision_is_taken_back(browser
         found = reviews.get(HARBOUR)
         assert found is not None
         assert (found.verdict, found.verdict_reason) == ("overturned", "The chart has it.")
+        page.reload()  # which forgets the last decision
+        page.get_by_role("button", name="Take your decision back").click()
+        expect(page.get_by_label("Why")).to_be_visible()
+        found = reviews.get(HARBOUR)
+        assert found is not None
+        assert found.open
+        reviews.close()
+        page.context.close()
+
+
+def test_a_press_on_a_turn_that_somebody_decided_says_so(browser: Browser, tmp_path: Path) -> None:
+    with people_at_work(tmp_path) as (served, url):
+        page, reviews = come_in(served, browser), Reviews(url)
+        served.open(page, f"/review?as=ada&at={HARBOUR}")
+        reviews.decide(HARBOUR, "ben", ReviewVerdict.UPHELD, "as judged")
+        press(page, "u")
+        expect(page.get_by_role("alert")).to_contain_text("decided by ben: upheld")
+        expect(page.locator(".talks li")).to_have_count(3)
         reviews.close()
         page.context.close()
 

@@ -260,6 +260,10 @@ def test_equal_drafts_are_decided_at_once(url: str, write: Write) -> None:
     keys = reviews.draft_keys(reviews.queue().rows)
     assert keys[first.id] == keys[second.id] == keys[third.id] != keys[other.id]
     assert [one.report_id for one in reviews.equal(first.id)] == [second.id, third.id]
+    on_this_page = reviews.queue(limit=1).rows  # the others are on later pages
+    assert [[one.report_id for one in group] for group in reviews.grouped(on_this_page)] == [
+        [first.id, second.id, third.id]
+    ]
     reviews.reserve(third.id, "ben")
     assert reviews.decide_all([first.id, second.id, third.id], "ada", ReviewVerdict.UPHELD, "as judged") == (
         first.id,
@@ -267,4 +271,14 @@ def test_equal_drafts_are_decided_at_once(url: str, write: Write) -> None:
     )
     assert {one.report_id for one in reviews.queue().rows} == {third.id, other.id}
     assert reviews.equal("nothing") == ()
+    reviews.close()
+
+
+def test_drafts_of_two_tenants_are_not_equal(url: str, write: Write) -> None:
+    north, south = write("a", tenant="north"), write("b", tenant="south", minutes=1)
+    also = write("c", tenant="north", minutes=2)
+    reviews = Reviews(url)
+    groups = reviews.grouped(reviews.queue().rows)
+    assert [[one.report_id for one in group] for group in groups] == [[north.id, also.id], [south.id]]
+    assert [one.report_id for one in reviews.equal(north.id)] == [also.id]
     reviews.close()

@@ -152,6 +152,9 @@ RESERVED_FOR = timedelta(minutes=30)
 
 MOST_ROWS = 200
 
+MOST_COMPARED = 5000
+"""Most open reviews that are compared to find equal drafts."""
+
 
 class Reviews:
     """The review queue of a database of reports. Every method is synchronous and safe to call from any thread.
@@ -403,7 +406,10 @@ class Reviews:
         return self._database.write("undo a review", undo)
 
     def draft_keys(self, reviews: Sequence[Review]) -> Mapping[str, str]:
-        """Fingerprints of drafts, by report id: equal for drafts with the same claims, labels and action. None without claims."""
+        """Fingerprints of drafts, by report id: equal for a tenant's drafts with the same claims, labels and action.
+
+        None without claims.
+        """
         numbers = {review.number: review for review in reviews}
         query = sql.select(FINDINGS.c.report, FINDINGS.c.claim_key, FINDINGS.c.label)
         query = query.where(FINDINGS.c.report.in_(list(numbers))).order_by(FINDINGS.c.report, FINDINGS.c.n)
@@ -411,24 +417,30 @@ class Reviews:
         for number, key, label in self._rows(query):
             claims.setdefault(number, []).append(f"{key} {label}")
         return {
-            numbers[number].report_id: digest(" ".join((numbers[number].action, *parts)))
+            numbers[number].report_id: digest(" ".join((numbers[number].action, *parts, numbers[number].tenant or "")))
             for number, parts in claims.items()
         }
 
     def equal(self, report_id: str) -> tuple[Review, ...]:
-        """Returns the other open reviews of drafts equal to this report's."""
+        """Returns the other open reviews of drafts equal to this report's, the most urgent first."""
         own = self.get(report_id)
-        if own is None:
-            return ()
-        first = sql.select(FINDINGS.c.claim_key).where(FINDINGS.c.report == own.number, FINDINGS.c.n == 0)
+        return () if own is None else self.grouped([own])[0][1:]
+
+    def grouped(self, reviews: Sequence[Review]) -> tuple[tuple[Review, ...], ...]:
+        """Groups the reviews by equal drafts, each with the other open ones of the whole queue that are equal to it."""
+        numbers = [review.number for review in reviews]
+        first = sql.select(FINDINGS.c.claim_key).where(FINDINGS.c.report.in_(numbers), FINDINGS.c.n == 0)
         same = sql.exists().where(
-            FINDINGS.c.report == REVIEWS.c.report, FINDINGS.c.n == 0, FINDINGS.c.claim_key == first.scalar_subquery()
+            FINDINGS.c.report == REVIEWS.c.report, FINDINGS.c.n == 0, FINDINGS.c.claim_key.in_(first)
         )
-        query = self._reviews(True).where(same, TURNS.c.action == own.action).limit(MOST_ROWS)
-        rows = tuple(map(_review, self._rows(query)))
-        keys = self.draft_keys([own, *rows])
-        own_key = keys.get(own.report_id)
-        return tuple(review for review in rows if review.number != own.number and keys.get(review.report_id) == own_key)
+        rows = map(_review, self._rows(self._reviews(True).where(same).limit(MOST_COMPARED)))
+        known = {review.number: review for review in (*reviews, *rows)}
+        keys = self.draft_keys(list(known.values()))
+        groups: dict[str, list[Review]] = {}
+        for review in known.values():
+            groups.setdefault(keys.get(review.report_id, review.report_id), []).append(review)
+        of_these = dict.fromkeys(keys.get(review.report_id, review.report_id) for review in reviews)
+        return tuple(tuple(groups[key][: MOST_ROWS + 1]) for key in of_these)
 
     def claims_on_chat(self) -> Mapping[str, tuple[str, ...]]:
         """Returns the claims of decided turns that became facts about the chat: their ids, by report id."""
