@@ -40,7 +40,7 @@ NOT_COUNTED = (
     "The words of the claim itself are no quote. OUT_OF_SCOPE and ABSTENTION are for claims that state no fact. Where the "
     "material does not decide, the label is another one."
 )
-NET = 4
+NET = 5
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
 
 
