@@ -398,6 +398,8 @@ class ModelJudge:
         def read(text: str, *, cut: bool = False) -> _Judged:
             categories = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
             error = f"{self.model.name} gave no single label for this claim, though it was asked twice"
+            if not categories:
+                error += f": it answered {text[:80]!r}"
             return _Judged(
                 [categories.get(name) for name in ids],
                 text[:RAW_CHARS],
