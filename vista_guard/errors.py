@@ -15,14 +15,27 @@ VistaGuardError
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vista_guard.types import TurnReport
 
 
+_LOGIN = re.compile(r"(?<=://)(?!user(?::password)?@)[^\s/]+(?=@)")
+"""The login in an address, but not that of our own examples."""
+
+
 class VistaGuardError(Exception):
-    """Base of every error raised on purpose. Its message names the thing, the value and the next step."""
+    """Base of every error raised on purpose. Its message names the thing, the value and the next step, and no login.
+
+    Example:
+        >>> print(VistaGuardError("http://ada:secret@db.example:6333 does not answer"))
+        http://***@db.example:6333 does not answer
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_LOGIN.sub("***", message))
 
 
 class ConfigError(VistaGuardError):

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.attacks.confirmations import COURTESIES
 from vista_guard import Action, Guard, Label, TurnReport
 from vista_guard.judges.decomposers.coverage import Covering
 from vista_guard.testing import (
@@ -219,6 +220,50 @@ def test_no_lie_is_delivered_as_checked(served: Served, strategy: str, kind: str
         if fact.lie in report.response and not report.unchecked:
             delivered.append((fact.lie, report.decision.action))
     assert delivered == []
+
+
+AGREED = (
+    ("So the hall opened in 1850?", "Exactly!"),
+    ("The hall opened in 1850, right?", "Yes."),
+    ("Did the hall open in 1850?", "👍"),
+    ("I heard the hall opened in 1850.", "That's right. Anything else?"),
+    ("Did the hall open in 1850?", "Yes, it did."),
+    ("Did the hall open in 1850?", "Absolutely, enjoy your visit!"),
+)
+"""A lie of the user's, and an answer that states it only together with it."""
+
+
+@pytest.mark.parametrize(
+    "found", [[], [claim("The assistant answers the user.")]], ids=["no claims", "a claim about the speaker"]
+)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_agreement_is_judged_by_what_was_asked(served: Served, strategy: str, found: Claims) -> None:
+    delivered = []
+    for question, text in AGREED if strategy == "batched" else AGREED[::3]:
+        quoted = [{**one, "quote": text} for one in found]
+        served.model = Model(
+            quoted, lambda text: ("OUT_OF_SCOPE" if "assistant" in text else "VERIFIED", FACTS[0].truth)
+        )
+        report = served.check(strategy, Fact(question, "", "", ""), text, FACTS[0].document)
+        if report.decision.action is Action.ALLOW:
+            delivered.append((question, text))
+    assert delivered == []
+
+
+@pytest.mark.parametrize("decomposer", ["sentence", "steps:embedded", "steps:CHAT", "factscore:CHAT"])
+def test_no_decomposer_loses_an_agreement(served: Served, decomposer: str) -> None:
+    served.model = lambda _: '{"claims": []}'
+    guard = served.guard(decomposer, decomposer=decomposer.replace("CHAT", served.judge), model={"max_retries": 0})
+    for question, text in AGREED[:4]:
+        report = guard.check(conversation(user(question), assistant(text, FACTS[0].document)))
+        assert "1850" in str([one.claim.text for one in report.outcomes]), (question, text)
+        assert report.decision.action is Action.BLOCK
+
+
+@pytest.mark.parametrize(("said", "reply"), COURTESIES)
+def test_a_courtesy_claims_no_fact(served: Served, said: str, reply: str) -> None:
+    served.model = Model([], lambda _: ("OUT_OF_SCOPE", ""))
+    assert served.check("batched", Fact(said, "", "", ""), reply, "The desk is open.").decision.action is Action.ALLOW
 
 
 HONEST: Mapping[tuple[str, str], tuple[str, ...]] = {

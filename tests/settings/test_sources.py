@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.raising import raises
-from vista_guard import ConfigError, Settings
+from vista_guard import ConfigError, Guard, Settings
 from vista_guard.proxy.settings import ProxySettings
 
 
@@ -204,3 +205,22 @@ def test_every_setting_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ConfigError) as caught:  # of a value, and of no name
         Settings.load()
     assert "is no setting" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"judge": "opnai:m@https://ada:hunter2@host/v1"},
+        {"judge": "cascade:embedded,openai:m@https://ada:hunter2@host/v1,embedded"},
+        {"judge": "recorded:https://ada:hunter2@host/v1"},
+        {"verifier": "openi:m@https://ada:hunter2@host/v1"},
+        {"decomposer": "stps:openai:m@https://ada:hunter2@host/v1"},
+        {"otel": {"scores": ["langfse:https://ada:hunter2@host"]}},
+        {"store": "qdrant", "store_key": ["hunter2"]},
+        {"store": "pgvector", "store_url": ["postgresql://ada:hunter2@host/db"]},
+    ],
+)
+def test_no_error_shows_a_login(given: dict[str, Any]) -> None:
+    with raises(ConfigError) as caught:
+        Guard.from_settings(**{"store": "memory", **given})
+    assert "hunter2" not in f"{caught.value}{caught.value.__cause__}"

@@ -270,7 +270,9 @@ class Settings(_Sources):
             if first["type"] == "extra_forbidden":
                 raise ConfigError(f"there is no setting {name!r}{_known_names(cls, first['loc'])}") from exc
             why = first["msg"] if first["type"] != "tuple_type" else f"give a list, for example [{first['input']!r}]"
-            raise ConfigError(f"setting {name} is {first['input']!r}: {why}") from exc
+            secret = "SecretStr" in str(getattr(cls.model_fields.get(str(first["loc"][0])), "annotation", ""))
+            given = "" if secret else f" is {first['input']!r}"
+            raise ConfigError(f"setting {name}{given}: {why}") from (None if secret else exc)
         except SettingsError as exc:
             raise ConfigError(_not_json(exc)) from None
         except (OSError, ValueError) as exc:

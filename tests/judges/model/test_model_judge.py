@@ -157,9 +157,19 @@ def test_a_claim_that_is_left_out_twice_is_unchecked_with_what_was_said() -> Non
         report = check(server, policy="strict")
     assert labels(report) == [*LABELS[:1], "UNCHECKED", *LABELS[2:]]
     (left,) = report.unchecked
-    assert left.error.endswith("gave no single label for this claim, though it was asked twice")
+    assert "gave no single label for this claim, though it was asked twice: it answered" in left.error
     assert left.raw == '{"answers": []}'
     assert report.decision.action is not Action.ALLOW
+
+
+@pytest.mark.parametrize("said", ["", "I'm sorry, but I can't help with that."])
+def test_an_answer_without_labels_is_told(said: str) -> None:
+    with ScriptedChatServer(
+        answering(lambda request, answer: said if request.schema_name == "judge" else answer)
+    ) as server:
+        report = check(server)
+    assert labels(report) == ["UNCHECKED"] * len(LABELS)
+    assert all(left.error.endswith(f"it answered {said!r}") for left in report.unchecked)
 
 
 def test_two_labels_for_one_claim_are_none() -> None:

@@ -41,3 +41,18 @@ def test_an_opinion_decides_no_fact(label: Label, text: str, opinion: str, count
 def test_a_users_words_verify_only_the_users_own_life(text: str, said: str, counts: bool) -> None:
     why = doubt(Label.VERIFIED, text, said, EvidenceSet(history=(Turn(role=Role.USER, text=said),)))
     assert why == (None if counts else "gave VERIFIED for what was only said before")
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "counts"),
+    [
+        ("The van seats up to 12 passengers.", "The van seats up to 8 passengers.", False),
+        ("Children under 16 travel free.", "Adults pay 14 dollars, children under six travel free.", False),
+        ("Children under six travel free.", "Adults pay 14 dollars, children under 6 travel free.", True),
+        ("The ride takes under 20 minutes.", "The ride takes 14 minutes.", True),
+    ],
+)
+def test_another_limit_of_a_quote_verifies_nothing(text: str, said: str, counts: bool) -> None:
+    passage = Passage(source=SourceKind.DOCUMENT, source_id="d1", text=said)
+    why = doubt(Label.VERIFIED, text, said, EvidenceSet(documents=(passage,)))
+    assert (why is None) == counts, why

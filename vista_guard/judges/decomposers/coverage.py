@@ -17,7 +17,7 @@ from unicodedata import combining, normalize
 from vista_guard._aio import run_long
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import growing, meter
-from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, statements
+from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, overlaps, stated, statements
 from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.segment import foreign_language
@@ -29,7 +29,7 @@ from vista_guard.judges.embedded.quantities import amounts
 from vista_guard.judges.embedded.veto import dropped_figure
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Claim, JudgeInfo, Turn, UncheckedClaim
+from vista_guard.types import Claim, JudgeInfo, Span, Turn, UncheckedClaim
 
 _TOKEN = re.compile(r"(?<![^\W_])(?!(?<=\w['’])[a-z]{1,2}\b|[^\W_]+n['’]t\b)[^\W_]+(?:[.,][0-9]+)*")
 """Not what follows an apostrophe, nor "isn't": `DENIAL` finds these."""
@@ -280,9 +280,8 @@ class Covering:
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """The claims, numbered anew if sentences were added."""
         claims = await self._decomposer.decompose(turn, history)
-        shown = history if self._history else ()
         run = asyncio.to_thread if len(turn.text) <= SHORT else run_long
-        return await run(cover, claims, turn, shown, self.info.name, index=len(history))
+        return await run(cover, claims, turn, history, self.info.name, sees_history=self._history)
 
 
 SHORT = 2000
@@ -296,7 +295,7 @@ def cover(
     model: str,
     plain: str = "",
     *,
-    index: int | None = None,
+    sees_history: bool = True,
 ) -> list[Claim]:
     """The claims that a model makes of a turn, and each sentence that they don't cover, in the turn's order.
 
@@ -307,14 +306,14 @@ def cover(
     Args:
         claims: the model's, with spans where it quotes the turn.
         turn: the turn.
-        history: the turns before it, as far as the model saw them.
+        history: the turns before it.
         model: its name, for the report's warnings.
         plain: what else it saw, such as its instructions: claims may take words from it, but no names or figures.
-        index: the turn's, if the model saw only some of the turns before it.
+        sees_history: False if the model read the turn alone: then words of earlier turns are its own invention.
     """
-    found = statements(turn.text)
+    found, stating = read_turn(turn, history)
     english = foreign_language(folded(turn.text)) is None
-    source = "\n".join([turn.text, *(past.text for past in history)])
+    source = "\n".join([turn.text, *(past.text for past in history if sees_history)])
     asked = history[-1].text if history else ""
     words = [_content(without_opener(statement.text)) or _content(asked) for statement in found]
     places = [_place(claim, found, words) for claim in claims]
@@ -328,7 +327,7 @@ def cover(
         claims = [claim for claim in claims if claim.text not in strays]
         places = [_place(claim, found, words) for claim in claims]
     judged: dict[int, Held] = {}
-    for place in stating(turn, history, found, english=english):
+    for place in stating:
         about = [claim.text for claim, at in zip(claims, places, strict=True) if place in at]
         held = hold(found[place].text, about, source, plain, english=english)
         if held.note:
@@ -340,17 +339,36 @@ def cover(
                 )
     if not judged:
         return list(claims)
-    return _merge(claims, places, judged, found, turn, len(history) if index is None else index)
+    return _merge(claims, places, judged, found, turn, len(history))
 
 
-def stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *, english: bool) -> list[int]:
-    """The places of the statements that state something: not small talk, nor a question. In other languages, all."""
-    if not english:
-        return list(range(len(found)))
-    spans = [claim.span for claim in decompose(turn, history, more=growing().more)]
-    return [
-        place for place, statement in enumerate(found) if any(span and span.overlaps(statement.span) for span in spans)
-    ]
+def read_turn(turn: Turn, history: Sequence[Turn]) -> tuple[list[Statement], list[int]]:
+    """A turn's statements, and the places of those that state something: not small talk, nor a question. In other languages, all.
+
+    An answer without a word of its own is read with its question: "Exactly!" states what was asked.
+
+    Examples:
+        >>> from vista_guard.types import Role
+        >>> asked, said = Turn(role=Role.USER, text="Is the pool heated?"), Turn(role=Role.ASSISTANT, text="Exactly!")
+        >>> [statement.text for statement in read_turn(said, [asked])[0]]
+        ['The pool is heated.']
+    """
+    found = statements(turn.text)
+    if foreign_language(folded(turn.text)) is not None:
+        return found, list(range(len(found)))
+    answers, others = list[Statement](), list[Span]()
+    for claim in decompose(turn, history, more=growing().more):
+        if (span := claim.span) is None:
+            continue
+        words = "\n".join(one.text for one in found if overlaps(one, [span]))
+        if words and len(invented(claim.text, words)) < len(_content(claim.text)):
+            others.append(span)
+        else:
+            answers.append(stated(claim, span))
+    spans = [answer.span for answer in answers]
+    rest = [one for one in found if overlaps(one, others) or not overlaps(one, spans)]
+    read = sorted([*rest, *answers], key=lambda one: one.span.start)
+    return read, [place for place, one in enumerate(read) if overlaps(one, [*spans, *others])]
 
 
 def _place(claim: Claim, found: Sequence[Statement], words: Sequence[Sequence[str]]) -> tuple[int, ...]:
@@ -395,6 +413,8 @@ def _merge(
 
 
 def _sentence_claim(sentence: Statement, turn: Turn) -> Claim:
+    if sentence.error is not None:
+        return UncheckedClaim(id="", text=sentence.text, span=sentence.span, error=sentence.error)
     if is_code(sentence.text):
         error = "code is not judged"
         return UncheckedClaim(id="", text=sentence.text, span=sentence.span, error=error, what="code")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from vista_guard.errors import JudgeError
+from vista_guard.judges.decomposers.coverage import read_turn
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
@@ -20,7 +21,9 @@ from vista_guard.judges.decomposers.sentences import (
     as_it_stands,
     claims_of,
     home,
+    overlaps,
     question_of,
+    stated,
     statements,
 )
 from vista_guard.judges.embedded.english.asides import inner_statements
@@ -50,11 +53,13 @@ class SentenceDecomposer:
         """Claims with the spans of their sentences."""
         return claims_of(await self.trace(turn, history), len(history))
 
-    async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:  # noqa: ARG002  of the protocol
+    async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record per sentence."""
-        sentences = await asyncio.to_thread(statements, turn.text)
+        sentences, _ = await asyncio.to_thread(read_turn, turn, history)
         return [
-            SentenceTrace(
+            as_claim(sentence, "", "")
+            if sentence.error is not None
+            else SentenceTrace(
                 sentence=sentence.text,
                 span=sentence.span,
                 claims=(sentence.text if sentence.whole else as_it_stands(sentence.text, turn),),
@@ -111,8 +116,11 @@ class EmbeddedSteps:
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
         sentences = statements(turn.text)
-        homes: dict[int, list[str]] = {place: [] for place in range(len(sentences))}
         claims = decompose(turn, history)
+        spans = [(claim, claim.span) for claim in claims if claim.span is not None]
+        answers = [stated(claim, span) for claim, span in spans if not any(overlaps(one, [span]) for one in sentences)]
+        sentences = sorted([*sentences, *answers], key=lambda one: one.span.start)
+        homes: dict[int, list[str]] = {place: [] for place in range(len(sentences))}
         asked, _ = question_of(history)
         for claim, text in zip(claims, named(asked, [claim.text for claim in claims]), strict=True):
             homes.setdefault(home(claim, sentences), []).append(text)

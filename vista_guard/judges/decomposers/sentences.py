@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -27,13 +27,14 @@ CUT = "[...]"
 class Statement:
     """A sentence, list item or table row of a turn that may state something.
 
-    `text` of a list item begins with the line that introduces the list. `whole`: not to be split, since it is code or too long
-    for a sentence.
+    `text` of a list item begins with the line that introduces the list. `whole`: not to be split, since it is code, too long
+    for a sentence, or cannot be judged (`error`).
     """
 
     text: str
     span: Span
     whole: bool = False
+    error: str | None = None
 
 
 def statements(text: str) -> list[Statement]:
@@ -55,6 +56,17 @@ def statements(text: str) -> list[Statement]:
             Statement(content, span, whole=len(content) > MAX_STATEMENT or SYMBOLS.search(content) is not None)
         )
     return found
+
+
+def stated(claim: Claim, span: Span) -> Statement:
+    """A claim of the embedded judge's rules as a statement; one that they could not make stays unchecked."""
+    error = claim.error if isinstance(claim, UncheckedClaim) else None
+    return Statement(claim.text, span, whole=error is not None, error=error)
+
+
+def overlaps(statement: Statement, spans: Iterable[Span]) -> bool:
+    """True if one of the spans is in the statement, at least in part."""
+    return any(span.overlaps(statement.span) for span in spans)
 
 
 def window(found: Sequence[Statement], place: int, before: int, after: int, *, complete: bool = True) -> str:
@@ -126,7 +138,9 @@ class SentenceTrace(Noun):
 
 
 def as_claim(sentence: Statement, claim: str, note: str) -> SentenceTrace:
-    """The record of a sentence that is one claim, and why."""
+    """The record of a sentence that is one claim, and why; of one that cannot be judged, it is unchecked."""
+    if sentence.error is not None:
+        return SentenceTrace(sentence=sentence.text, span=sentence.span, status="unchecked", note=sentence.error)
     return SentenceTrace(sentence=sentence.text, span=sentence.span, claims=(claim,), status="as it stands", note=note)
 
 

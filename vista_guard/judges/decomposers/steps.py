@@ -16,7 +16,7 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
-from vista_guard.judges.decomposers.coverage import hold, says_something, stating
+from vista_guard.judges.decomposers.coverage import hold, read_turn, says_something
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
@@ -24,7 +24,6 @@ from vista_guard.judges.decomposers.sentences import (
     as_it_stands,
     claims_of,
     question_of,
-    statements,
     window,
 )
 from vista_guard.judges.embedded.english.segment import foreign_language
@@ -134,7 +133,7 @@ class StepsDecomposer:
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record per sentence. One call per sentence and context, also while the turn is being written."""
-        sentences, stated = await asyncio.to_thread(_read_turn, turn, history)
+        sentences, stated = await asyncio.to_thread(read_turn, turn, history)
         live = contract.growing()
         questions = self._questions(sentences, stated, turn, history, live)
         new = {
@@ -236,12 +235,6 @@ class StepsDecomposer:
         if held.replaced:
             meter().warn(f"{note}. The sentence itself is judged")
         return {"claims": (*held.claims, as_it_stands(sentence, turn)), "note": note}
-
-
-def _read_turn(turn: Turn, history: Sequence[Turn]) -> tuple[list[Statement], list[int]]:
-    """The turn's sentences, and the places of those that state something."""
-    found = statements(turn.text)
-    return found, stating(turn, history, found, english=foreign_language(folded(turn.text)) is None)
 
 
 def _bounds(question: SentenceQuestion) -> dict[str, Any]:

@@ -457,16 +457,16 @@ _LIMIT = re.compile(
 _LIMIT_DENIED = re.compile(r"(?:\bnot|n't) (?:over|above|under|below|within)\s*$", re.I)
 
 
-def other_limit(claim: str, evidence: str) -> str | None:
+def other_limit(claim: str, evidence: str, *, counts: bool = False) -> str | None:
     """The claim's limit, if the evidence has the same kind of limit only with other figures; else None.
 
-    "Within 10 days" is not "within 30 days". Figures without a unit are skipped: they may count something else.
+    "Within 10 days" is not "within 30 days". Figures without a unit are skipped unless `counts`: they may count something else.
     """
     given = amounts(evidence)
     known = {(limit, amount.dimension) for amount in given if (limit := _limit(evidence, amount))}
     for amount in amounts(claim) if known else ():
         is_other = not any(_is_same_amount(amount, other) for other in given) and not _is_computed(amount, given)
-        if amount.dimension and is_other and (_limit(claim, amount), amount.dimension) in known:
+        if (amount.dimension or counts) and is_other and (_limit(claim, amount), amount.dimension) in known:
             return claim[amount.start : amount.end]
     return None
 

@@ -40,7 +40,7 @@ NOT_COUNTED = (
     "The words of the claim itself are no quote. OUT_OF_SCOPE and ABSTENTION are for claims that state no fact. Where the "
     "material does not decide, the label is another one."
 )
-NET = 4
+NET = 5
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
 
 
@@ -398,6 +398,8 @@ class ModelJudge:
         def read(text: str, *, cut: bool = False) -> _Judged:
             categories = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
             error = f"{self.model.name} gave no single label for this claim, though it was asked twice"
+            if not categories:
+                error += f": it answered {text[:80]!r}"
             return _Judged(
                 [categories.get(name) for name in ids],
                 text[:RAW_CHARS],

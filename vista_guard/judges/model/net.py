@@ -30,6 +30,7 @@ from vista_guard.judges.embedded.support import (
     shorten,
     tells_of_user,
 )
+from vista_guard.judges.embedded.veto import other_limit
 from vista_guard.judges.model.answers.labels import find_quotes
 from vista_guard.judges.model.answers.parsing import ParsedCategory
 from vista_guard.policy.turn_risk import FACTS
@@ -91,7 +92,7 @@ def _other_words(claim: Claim, found: Sequence[tuple[Passage, Span]]) -> str | N
     if foreign_language(text) or foreign_language(quoted):
         lost = [figure for figure in _FIGURE.findall(text) if figure not in _FIGURE.findall(quoted)]
         return f"gave VERIFIED, and its quote lacks {lost[0]!r}" if lost else None
-    veto = find_veto(text, quoted)
+    veto = find_veto(text, quoted) or other_limit(text, quoted, counts=True)
     if veto:
         return f"gave VERIFIED, and its quote has no such {veto!r}"
     if any(same_statement(sentence, text) for sentence in quoted.split("\n")) or _is_read_alike(text, quoted, found):
