@@ -35,11 +35,11 @@ def best_sentences(document: Sequence[str], query: str, words: int = 180, core: 
     """The up to ``core`` neighbouring sentences nearest to ``query``, widened to about ``words`` words."""
     weight, query_stems = rarity(document), stems(query)
     overlaps = [stems(s) & query_stems for s in document]
-    ceiling = sum(weight.get(s, 4.0) for s in query_stems) or 1.0
+    ceiling = math.fsum(weight.get(s, 4.0) for s in query_stems) or 1.0  # exact: sets have no order
 
     def score(start: int, width: int) -> float:
         shared = set().union(*overlaps[start : start + width])
-        return sum(weight[s] for s in shared) - 0.15 * (width - 1)
+        return math.fsum(weight[s] for s in shared) - 0.15 * (width - 1)
 
     spans = [(i, w) for w in range(1, core + 1) for i in range(max(1, len(document) - w + 1))]
     start, width = max(spans, key=lambda span: score(*span))
