@@ -311,7 +311,7 @@ def _session_state(filters: Filters, attention: bool, order: Order) -> Seen:
 
 
 HEADER: Final = [
-    "time",
+    "time (UTC)",
     "action",
     "reason",
     "question",
@@ -333,7 +333,7 @@ def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:
     number = answer_number(row.turn_index)
     place = (row.conversation_id, row.turn_index, number, row.tenant, row.policy, round(row.duration_ms))
     return (
-        address.exact(row.created_at),
+        address.for_sheet(row.created_at),
         row.action.value,
         reason,
         row.question,

@@ -24,7 +24,7 @@ from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
-from vista_guard.reading.visible import as_cell
+from vista_guard.reading.visible import as_cell, storable
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviewed import clean_name
 from vista_guard.stores.reviews.queue import Reviews, Word
@@ -155,7 +155,9 @@ def download(page: str, header: Sequence[str], rows: Callable[[], Iterable[Seque
     """Draws the button for a CSV file of the page; calls `rows` when it is pressed."""
     st.download_button(
         "CSV",
-        lambda: csv_text(header, rows()),
+        lambda: csv_text(header, rows()).encode(
+            "utf-8-sig"
+        ),  # Excel takes a file without the mark for its own code page
         f"vista-guard-{page}.csv",
         "text/csv",
         key=f"csv-{page}",
@@ -165,7 +167,8 @@ def download(page: str, header: Sequence[str], rows: Callable[[], Iterable[Seque
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Writes a table as CSV. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    """Writes a table as CSV. A cell that a spreadsheet would take for a formula begins with an apostrophe; one that is
+    too long for Excel is cut.
 
     Example:
         >>> csv_text(["turn", "claim"], [[3, "=HYPERLINK(1)"], [4, None]])
@@ -178,8 +181,16 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
+LONGEST_CELL: Final = 32_767
+"""Characters of a cell in Excel, which moves what is longer into the rows below."""
+
+
 def _cell(value: object) -> object:
-    return as_cell(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    text = as_cell(storable(value)).encode("utf-16-le")
+    cut = text if len(text) <= 2 * LONGEST_CELL else text[: 2 * LONGEST_CELL - 2] + "…".encode("utf-16-le")
+    return cut.decode("utf-16-le", "ignore")
 
 
 NAME: Final = "as"

@@ -224,7 +224,7 @@ def _why(turn: GuardedTurn) -> Node:
     return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="small worst")
 
 
-_VERDICT = ("queued", "verdict", "by", "verdict reason")
+_VERDICT = ("queued (UTC)", "verdict", "by", "decided (UTC)", "verdict reason")
 HEADER = ("report", "action", "why in the queue", "equal drafts", "draft", "reason", *_VERDICT)
 
 
@@ -232,7 +232,8 @@ def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
     first = group[0]
     reason = explain(turn.report).text if isinstance(turn, GuardedTurn) else ""
     cells = (first.report_id, first.action, REASONS[first.reason], len(group), _heading(turn), reason)
-    return *cells, address.exact(first.queued_at), first.verdict, first.decided_by, first.verdict_reason
+    decided = first.decided_at and address.for_sheet(first.decided_at)
+    return *cells, address.for_sheet(first.queued_at), first.verdict, first.decided_by, decided, first.verdict_reason
 
 
 def _chips(review: Review) -> Node:

@@ -235,7 +235,9 @@ def test_what_a_page_shows_is_a_table_to_take_along(opened: OpenPage, path: str,
     page = opened(path)
     with page.expect_download() as download:
         page.get_by_test_id("stDownloadButton").get_by_role("button").click()
-    text = download.value.path().read_text("utf-8")
+    content = download.value.path().read_bytes()
+    assert content.startswith(b"\xef\xbb\xbf")  # else Excel reads it in its own code page
+    text = content.decode("utf-8-sig")
     assert download.value.suggested_filename.endswith(".csv")
     assert holds in text, text
 

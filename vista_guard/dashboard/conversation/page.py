@@ -147,20 +147,20 @@ def _row(row: ConversationRow, highlight: Highlight, order: Order = "time") -> N
     )
 
 
-BROKEN = ("time", "part", "error", "conversation", "tenant", "report")
+BROKEN = ("time (UTC)", "part", "error", "conversation", "tenant", "report")
 
 
 def _broken_cells(row: FailureRow) -> Sequence[object]:
     what = failure_words(row.part, row.kind)
-    return address.exact(row.at), row.part, what, row.conversation_id, row.tenant, row.report_id
+    return address.for_sheet(row.at), row.part, what, row.conversation_id, row.tenant, row.report_id
 
 
-_COUNTS = ("turns", "blocked", "repaired", "flagged", "last")
+_COUNTS = ("turns", "blocked", "repaired", "flagged", "last (UTC)")
 HEADER = ("conversation", "tenant", "first question", "worst claim", "label", *_COUNTS)
 
 
 def _cells(row: ConversationRow, highlight: Highlight) -> Sequence[object]:
-    counts = (row.turns, row.blocked, row.repaired, row.flagged, address.exact(row.last_at))
+    counts = (row.turns, row.blocked, row.repaired, row.flagged, address.for_sheet(row.last_at))
     return row.conversation_id, row.tenant, highlight.question, highlight.claim, highlight.label, *counts
 
 
@@ -211,7 +211,7 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
 CLAIMS = (
     "turn",
     "answer number",
-    "time",
+    "time (UTC)",
     "action",
     "reason",
     "question",
@@ -229,7 +229,13 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
     for turn in window.turns:
         report = turn.report
         action, reason = report.decision.action.value, explain(report).text
-        cells = (report.turn_index, answer_number(report.turn_index), address.exact(report.created_at), action, reason)
+        cells = (
+            report.turn_index,
+            answer_number(report.turn_index),
+            address.for_sheet(report.created_at),
+            action,
+            reason,
+        )
         for outcome in report.outcomes or (None,):
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None

@@ -330,7 +330,12 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
 
 def exact(moment: datetime) -> str:
     """Formats a time to the second, in UTC: `2026-11-22 01:05:07 UTC`."""
-    return utc(moment).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{for_sheet(moment)} UTC"
+
+
+def for_sheet(moment: datetime) -> str:
+    """Formats a time of UTC as spreadsheets read it: `2026-11-22 01:05:07`."""
+    return utc(moment).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def span_of(milliseconds: float) -> str:
