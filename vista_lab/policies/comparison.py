@@ -29,6 +29,7 @@ class PolicyCase:
 
     report_id: str
     conversation_id: str | None
+    tenant: str | None
     turn_index: int
     created_at: datetime
     judge: JudgeInfo
@@ -58,6 +59,7 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
     return PolicyCase(
         report_id=report.id,
         conversation_id=report.conversation_id,
+        tenant=report.tenant,
         turn_index=report.turn_index,
         created_at=report.created_at,
         judge=report.judge,

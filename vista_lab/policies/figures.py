@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Final
 
 from vista_guard.dashboard.elements import address
-from vista_guard.dashboard.elements.address import Filters, to
+from vista_guard.dashboard.elements.address import Filters, own_name, to
 from vista_guard.dashboard.elements.charts import table
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el, shorten
@@ -180,7 +180,9 @@ def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
 
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
     """The limits of these figures, each with its number of turns."""
-    unreadable = replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out.")
+    unreadable = replayed.count_text(
+        sample.unreadable, "of the newest reports cannot be read by this version: left out."
+    )
     check = None
     if same is not None:
         check = (
@@ -200,8 +202,9 @@ def example(
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")
     why = "The turn was cut short: what came behind is not known."
     cut = el("span", "censored", cls="chip tone-unchecked", title=why) if it.censored else None
-    where = f"answer {answer_number(it.case.turn_index)} of {it.case.conversation_id or 'an anonymous conversation'}"
-    about = f"{where} · {address.exact(it.case.created_at)[:16]}"
+    where = f"answer {answer_number(it.case.turn_index)} of {own_name(it.case.conversation_id, it.case.tenant)}"
+    tenant = f" · tenant {it.case.tenant}" if it.case.tenant else ""
+    about = f"{where}{tenant} · {address.exact(it.case.created_at)[:16]} UTC"
     return el(
         "li",
         el("div", chip(it.first), el("span", "→", aria_label="then"), chip(it.second), cut, person, cls="row"),

@@ -6,20 +6,21 @@ claims from a confidence of 0.65 on and flags turns from a risk of 0.35 on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import streamlit as st
 
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
+from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, own_name
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, show_problem
 from vista_guard.dashboard.page import Desk, Words, download
 from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import ConfigError
+from vista_guard.policy.explanations import answer_number
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe, rules_key
 from vista_guard.types import Action, Decision, Label
 from vista_lab.pages.parts import first_shown, pager
@@ -397,14 +398,32 @@ def _draw_changed_turns(
     section = el("section", el("h2", "Turns that change"), el("p", heading, cls="small faint"), body, more)
     event = draw(section, key="lab-changed")
     if changes:
-        header = ("report", *names, "cut short", "fine")
-        ids = ((change, change.case.report_id) for change in changes)
-        table = [(name, one.first, one.second, one.censored, fine.get(name)) for one, name in ids]
-        download("lab", header, lambda: table)
+        header = (*ABOUT, names[0], "its reason", names[1], "its reason", "cut short", "fine")
+        download("lab", header, lambda: _cells(desk, changes, sides, fine))
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()
     desk.follow(event)
+
+
+ABOUT: Final = ("time (UTC)", "tenant", "conversation", "answer number", "report", "question", "draft")
+
+
+def _cells(
+    desk: Desk, changes: Sequence[ChangedTurn], sides: list[PolicyFor | None], fine: Mapping[str, bool]
+) -> Iterator[Sequence[object]]:
+    """A row for each turn that changes, with what was said and both reasons."""
+    for start in range(0, len(changes), policy_figures.BATCH):
+        part = changes[start : start + policy_figures.BATCH]
+        turns = desk.reports.turns([change.case.report_id for change in part])
+        for it, case in ((change, change.case) for change in part):
+            turn = turns.get(case.report_id)
+            text, first, second = _words(it, turn, sides) or (None, None, None)
+            question = turn.question if isinstance(turn, GuardedTurn) else None
+            about = (address.for_sheet(case.created_at), case.tenant, own_name(case.conversation_id, case.tenant))
+            said = (answer_number(case.turn_index), case.report_id, question, text)
+            ones, others = (it.first, first and first.reason), (it.second, second and second.reason)
+            yield *about, *said, *ones, *others, it.censored, fine.get(case.report_id)
 
 
 def _words(

@@ -228,6 +228,7 @@ def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
         ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
         (f"/conversation?turn={STRANGE}", "Claim <img"),
         ("/trends?hours=1", ",turns,BLOCK,"),
+        ("/lab", "harbour-talk,1,"),
         ("/review?as=ada", "Blocked: contradicts an earlier turn: “The lighthouse is 31 metres tall.”, 90 %"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,9 @@ def test_texts_of_a_changed_turn_say_where_they_are_cut(reader: ReportReader) ->
     decided = Decision(action=Action.BLOCK, reason="It sank. " * 100)
     text = policy_figures.example(changed, ("It is red. " * 100, decided, None), None, ("first", "second")).text()
     assert text.count("…") == 2
+    own = replace(changed, case=replace(changed.case, conversation_id="north/visit-3", tenant="north"))
+    text = policy_figures.example(own, None, None, ("first", "second")).text()
+    assert "of visit-3 · tenant north" in text
 
 
 @pytest.mark.parametrize(
