@@ -56,6 +56,9 @@ def test_reports_are_exported_as_lines() -> None:
     lines = Path("all.jsonl").read_text("utf-8").splitlines()
     assert [TurnReport.model_validate_json(line) for line in lines] == made[::-1]
     assert run("reports", "export", "all.jsonl").exit_code == 2
+    for name in ("all.csv", "all.XLSX", "all.parquet"):  # a file that its name's program could not open
+        refused = run("reports", "export", name)
+        assert (refused.exit_code, "all.jsonl" in refused.stderr, Path(name).exists()) == (2, True, False)
     run("reports", "export", "some.jsonl", "--tenant", "acme", "--texts", "--action", "flag", "--label", "UNCHECKED")
     (newest, _) = [json.loads(line) for line in Path("some.jsonl").read_text("utf-8").splitlines()]
     assert (newest["report"]["conversation_id"], newest["texts"]["user_text"]) == ("acme/b", "How long?")

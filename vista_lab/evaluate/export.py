@@ -31,9 +31,14 @@ def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool 
         texts: also writes the stored texts. A line is then `{"report": …, "texts": …}`.
 
     Raises:
-        InputError: the file exists, or cannot be written.
+        InputError: the file exists, is named as a table or as the other format, or cannot be written.
         ConfigError: Parquet needs pyarrow.
     """
+    if path.suffix.lower() in {".csv", ".tsv", ".xls", ".xlsx", ".jsonl", ".parquet"} - {f".{format}"}:
+        raise InputError(
+            f"{path} would hold {format}; name it {path.with_suffix(f'.{format}').name}, or choose another --format of "
+            "jsonl and parquet. For a spreadsheet, press CSV in the dashboard"
+        )
     if path.exists():
         raise InputError(f"{path} exists; choose another file, or remove it")
     unfinished = path.with_name(f".{path.name}.part")
