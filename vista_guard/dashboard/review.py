@@ -429,6 +429,9 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
             _apply(lambda: desk.reviews.reserve(name, who))
         if held == who and st.button("Give it back", key="release", shortcut="G"):
             _apply(lambda: desk.reviews.release(name, who))
+        if review is not None and review.decided_by == who and st.button("Take your decision back", key="undo-this"):
+            st.session_state.pop(DONE, None)
+            _apply(lambda: desk.reviews.undo([name], who))
         if open_to_me and st.button("About our chat", key="about-chat-open", shortcut="A"):
             st.session_state[ABOUT_CHAT] = name
             st.rerun()

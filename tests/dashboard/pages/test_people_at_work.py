@@ -269,6 +269,12 @@ def test_the_list_is_worked_through_by_keys_and_a_decision_is_taken_back(browser
         found = reviews.get(HARBOUR)
         assert found is not None
         assert (found.verdict, found.verdict_reason) == ("overturned", "The chart has it.")
+        page.reload()  # which forgets the last decision
+        page.get_by_role("button", name="Take your decision back").click()
+        expect(page.get_by_label("Why")).to_be_visible()
+        found = reviews.get(HARBOUR)
+        assert found is not None
+        assert found.open
         reviews.close()
         page.context.close()
 
