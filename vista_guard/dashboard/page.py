@@ -24,7 +24,7 @@ from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
-from vista_guard.reading.visible import as_cell
+from vista_guard.reading.visible import as_cell, storable
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviewed import clean_name
 from vista_guard.stores.reviews.queue import Reviews, Word
@@ -188,7 +188,7 @@ LONGEST_CELL: Final = 32_767
 def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
-    text = as_cell(value).encode("utf-16-le")
+    text = as_cell(storable(value)).encode("utf-16-le")
     cut = text if len(text) <= 2 * LONGEST_CELL else text[: 2 * LONGEST_CELL - 2] + "…".encode("utf-16-le")
     return cut.decode("utf-16-le", "ignore")
 
