@@ -189,6 +189,15 @@ async def test_a_fault_is_got_over_or_told(make: Make, fault: Fault, said: str |
         assert server.calls == (2 if said is None else 1)
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_is_told_and_not_followed(endpoint: Endpoint, make: Make, status: int) -> None:
+    moved = Fault.http(status, headers={"location": f"{endpoint.url}/chat/completions"})
+    with ScriptedChatServer("fine", faults={1: moved}) as server:
+        said = str(await failure(make(url=server.base_url)))
+        assert f"{server.base_url} redirects ({status})" in said
+    assert endpoint.received == []
+
+
 async def test_an_unknown_model_is_not_asked_in_other_ways(endpoint: Endpoint, make: Make) -> None:
     endpoint.then(refused(404, "The model toolbox does not exist", "model_not_found"))
     assert "check the model's name" in str(await failure(make()))

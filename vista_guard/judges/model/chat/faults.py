@@ -113,6 +113,10 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
         return ContextTooLongError(
             f"{answered}; the prompt exceeds the context of {model}; use fewer or shorter documents"
         )
+    if fault.status is not None and fault.status < 400:
+        return JudgeError(
+            f"{endpoint} redirects ({fault.status}) to another address, which is not followed: name that one, often with https"
+        )
     if fault.kind == "timeout":
         return EndpointError(
             f"{endpoint} did not answer within {timeout_s:g} s, retries included; check its load, or raise timeout_s"
@@ -147,7 +151,7 @@ def _status(exc: BaseException) -> int | None:
     """The HTTP status, from wherever the client keeps it."""
     response = getattr(exc, "response", None)
     codes = (getattr(exc, "status_code", None), getattr(response, "status_code", None), getattr(exc, "code", None))
-    return next((int(status) for status in codes if isinstance(status, int) and 400 <= status <= 599), None)
+    return next((int(status) for status in codes if isinstance(status, int) and 300 <= status <= 599), None)
 
 
 def _error_message(body: object) -> str:

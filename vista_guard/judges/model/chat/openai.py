@@ -120,7 +120,7 @@ class OpenAIChat(EndpointChat):
             await client.close()
 
     def _connect(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, Timeout
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 
         tries = self._options.max_retries
         timeout = Timeout(self._options.timeout_s, connect=min(self._options.timeout_s, CONNECT_TIMEOUT_S))
@@ -129,7 +129,13 @@ class OpenAIChat(EndpointChat):
         # A login is a header and no part of the URL: HTTP clients log URLs.
         headers = {"Authorization": f"Basic {self._encoded_login}"} if self._login else None
         return AsyncOpenAI(
-            api_key=self._key or "none", base_url=self._url, max_retries=tries, timeout=timeout, default_headers=headers
+            api_key=self._key or "none",
+            base_url=self._url,
+            max_retries=tries,
+            timeout=timeout,
+            default_headers=headers,
+            # Documents and conversations go to the named address alone.
+            http_client=DefaultAsyncHttpxClient(timeout=timeout, follow_redirects=False),
         )
 
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
