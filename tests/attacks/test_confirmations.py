@@ -11,7 +11,9 @@ import pytest
 from tests.attacks.confirmations import COURTESIES, Case, cases, other_cases, spoken_cases
 from vista_guard import Action, Conversation, Document, Guard, Label, TurnReport
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.english.answers import claims_of_reply
+from vista_guard.judges.embedded.english.answers import asked_before, read_reply
+from vista_guard.judges.embedded.forms import clean
+from vista_guard.reading.canonical import folded
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import assistant, conversation, user
@@ -106,7 +108,7 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
     ],
 )  # fmt: skip
 def test_claims_of_a_reply(asked: str, reply: str, claims: tuple[str, ...]) -> None:
-    found = claims_of_reply(reply, [Turn(role=Role.USER, text=asked)])
+    found = read_reply(clean(folded(reply)), asked_before([Turn(role=Role.USER, text=asked)]))
     assert found is not None
     assert (found.claims, found.unmade) == (claims, False)
 

@@ -752,6 +752,44 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
         ("And for children?", "They're free.", ["They're free for children."]),
         ("And with plan M?", "You get 20 GB with plan M.", ["You get 20 GB with plan M."]),
         ("And for children?", "I'm not sure.", ["The assistant is not sure."]),
+        ("And by post?", "Yes, we send it by letter.", ["We send it by letter."]),
+        (
+            "We are six people, any rebate?",
+            "Yes, groups of five or more get 5 % off.",
+            ["There is rebate.", "Groups of five or more get 5 % off."],
+        ),
+        ("Group rebate?", "Groups of five or more get 5 % off.", ["Groups of five or more get 5 % off."]),
+        ("the harbour gate", "No, use the north gate.", ["Use the north gate."]),
+        ("I'm 15, may I dive?", "No.", ["It is not true that you may dive."]),
+        (
+            "What happens if I come late?",
+            "If you come an hour late, we may sell your seat.",
+            ["If you come an hour late, we may sell your seat."],
+        ),
+        (
+            "What if I come late?",
+            "After half an hour we may sell the seat.",
+            ["After half an hour we may sell the seat."],
+        ),
+        ("What helps against moss?", "On damp walls use chalk.", ["On damp walls use chalk."]),
+        ("Does parking cost anything?", "Yes, parking costs £4.", ["Parking costs £4."]),
+        ("leave early?", "Yes, you have to leave early.", ["The user has to leave early."]),
+        ("How late may I pay?", "You need to pay 3 days before.", ["You need to pay 3 days before."]),
+        (
+            "How much is a wetsuit?",
+            "A wetsuit costs £7 a day, and you'll need two fins.",
+            ["A wetsuit costs £7 a day.", "You'll need two fins."],
+        ),
+        (
+            "Can I swap it after two weeks?",
+            "No, not in the first three weeks.",
+            [
+                "It is not true that you can swap it after two weeks.",
+                "You can not swap it after two weeks in the first three weeks.",
+            ],
+        ),
+        ("I thought it was Ida", "You're right, my mistake!", ["It was Ida."]),
+        ("When do I get it?", "It'll be with you within a week.", ["It'll be with the user within a week."]),
         ("I lost my key!", "Don't worry, a new one is £5.", ["A new one is £5."]),
         ("I lost my key!", "No problem, we replace it for free.", ["We replace it for free."]),
         ("Can my cat come?", "Feel free to bring your cat.", ["You can bring your cat."]),
@@ -760,3 +798,16 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
 )
 def test_an_answer_may_leave_to_its_question_what_it_is_about(question: str, answer: str, claims: list[str]) -> None:
     assert said(answer, Turn(role=Role.USER, text=question)) == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("The bar is upstairs ☕ It closes at 9.", ["The bar is upstairs.", "The bar closes at 9."]),
+        ("🎉 Tickets are free! 🐕", ["Tickets are free!"]),
+        ("It is late 😊, and we close at 9.", ["It is late 😊, and we close at 9."]),
+        ("🐶", []),
+    ],
+)
+def test_an_emoji_ends_a_sentence_and_is_no_part_of_it(text: str, claims: list[str]) -> None:
+    assert said(text) == claims

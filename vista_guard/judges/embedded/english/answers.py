@@ -23,6 +23,7 @@ from vista_guard.judges.embedded.english.cues import (
     can_be_verb,
     chooses_freely,
     is_base,
+    is_clear_base,
     is_plural,
     judges,
 )
@@ -88,17 +89,6 @@ class Answered:
     rest: str = ""
 
 
-def claims_of_reply(reply: str, history: Sequence[Turn]) -> Answered | None:
-    """Reads one sentence of an assistant as an answer to the user's last turn; None if it stands alone.
-
-    Examples:
-        >>> from vista_guard.types import Role, Turn
-        >>> claims_of_reply("Exactly.", [Turn(role=Role.USER, text="So the pool is open on Mondays?")]).claims
-        ('the pool is open on Mondays',)
-    """
-    return read_reply(clean(folded(reply)), asked_before(history))
-
-
 def asked_before(history: Sequence[Turn]) -> tuple[Asked, ...]:
     """The questions or statements of the last turn, if it is the user's."""
     if not history or history[-1].role is not Role.USER:
@@ -132,8 +122,6 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
     asks = text.rstrip("\"') ").endswith("?")
     if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
-    if asks:
-        return Answered(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
     if alone and _adjoins(asked[-1].topic):
@@ -183,8 +171,8 @@ def _of_setting(head: _Head, topic: str) -> Answered | None:
     opens = words[0].lower() in PRONOUNS - {"i"} or is_pronoun_with_verb(words[0])
     if abstains(said) or SUBJECTLESS.match(said) or judges(said) or _NOT_KNOWN.match(said) or words[0].startswith("I'"):
         return None
-    if opens and _stands(said) and not _stems(topic) <= _stems(said):
-        return Answered((f"{said} {topic}",))
+    if opens and _stands(said) and topic.split(" ", 1)[0].lower() not in words:
+        return Answered((f"{said} {topic[0].lower()}{topic[1:]}",))
     if not _is_phrase(said) or SMALL_TALK.fullmatch(f"{said}."):
         return Answered(rest=head.rest) if head.sign is not None else None
     return Answered((f"it is {said.lower() if is_adjective(said) else _value(said)} {topic}",))
@@ -199,7 +187,8 @@ def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
     if any(one.is_unread for one in asked):
         return Answered(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
     joint = re.search(r"[,;] (?:and |but )?", text)
-    if joint and head.sign is None and _is_phrase(text[: joint.start()]) and _stands(text[joint.end() :]):
+    is_whole = text.split(" ", 1)[0].lower() not in _BEFORE_CLAUSE  # "If it rains, we refund it"
+    if joint and is_whole and head.sign is None and _is_phrase(text[: joint.start()]) and _stands(text[joint.end() :]):
         first = _fragment(text[: joint.start()], asked)  # "8:15, and the doors open at 7:45"
         return first and replace(first, rest=text[joint.end() :])
     # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
@@ -216,8 +205,6 @@ def _doer(text: str, asked: Sequence[Asked]) -> Answered | None:
         return None
     person = _PERSON.fullmatch(deed["who"])
     made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
-    if not person and not _is_phrase(_without_label(deed["who"], one)):
-        return None
     if not made:
         return Answered(unmade=True)
     behind = deed["behind"] or ""
@@ -238,7 +225,7 @@ def is_plain(text: str) -> bool:
 def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> Answered:
     """The claims of a yes or no and of what follows it."""
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
-    if behind is not None:
+    if behind is not None and not (behind.unmade and claims and _restates(head.rest, claims[-1])):
         # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
         more = (_beside(claims[-1], head.rest),) if behind.unmade and claims else behind.claims
         said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else filter(None, more))))
@@ -376,7 +363,8 @@ def _head(text: str, asked: Sequence[Asked]) -> _Head:
         stance = _stance(clause, asked)
         if stance is None:
             break
-        stances += [stance] if stance.sign is not None else []
+        if stance.sign is not None and not (stances and re.fullmatch(r"(?:my|our) (?:mistake|error|bad)", clause, _I)):
+            stances.append(stance)
         rest = behind
     return _Head(tuple(stances), (rest if re.search(r"\w", rest) else "") if stances else bare)
 
@@ -464,8 +452,6 @@ def _repeats(clause: str, said: str) -> bool:
 
     "It serves lunch" leaves out "stopped" of "the café has stopped serving lunch", and says the contrary.
     """
-    if clause.lower().startswith("there") and not said.lower().startswith("there"):
-        return False
     words, own, stems = words_of(said.lower()), words_of(clause.lower()), _stems(clause)
     kept = [word in own or bool(_stems(word) & stems) for word in words]
     predicate = range(_verb_place(words_of(said)), len(words))
@@ -475,8 +461,6 @@ def _repeats(clause: str, said: str) -> bool:
 
 def _verb_place(words: Sequence[str]) -> int:
     """Index of a statement's verb; the number of words if it is not known."""
-    if words and words[0].lower() in PRONOUNS:
-        return 1
     place = finite_verb(words)
     return place if place is not None else next((i for i, word in enumerate(words) if is_auxiliary(word)), len(words))
 
@@ -637,7 +621,8 @@ _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECA
 _PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
 """Questions for an amount, never a name."""
 _OF_MONEY = re.compile(
-    r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b", re.IGNORECASE
+    r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b|how much (?:is|are)\b",
+    re.IGNORECASE,
 )
 _THINGS = re.compile(
     r"\s(?!each\b|for\b|per\b|only\b|plus\b|total\b|with\b|if\b|when\b|extra\b|more\b|less\b)[a-z]{3,}"
@@ -788,8 +773,10 @@ def _is_phrase(text: str) -> bool:
     if any(_goes_on(part) for part in text.split(", ")[1:]):
         return False  # "If you no longer need it, delete it"
     opens = words[0].lower()
-    if opens in _BEFORE_CLAUSE or opens == "as":
-        return True
+    if opens in _BEFORE_CLAUSE or opens == "as":  # "After two visits we may ask you" is a clause
+        return opens == "as" or not any(
+            word.lower() in _SUBJECTS and can_be_verb(verb) for word, verb in pairwise(words[2:])
+        )
     hangs = re.search(rf",? (?:{'|'.join(_BEFORE_CLAUSE)}) (?=\w+ \w)", text)
     if hangs and _is_phrase(text[: hangs.start()]):
         return True  # "30 days after you move out"
@@ -810,6 +797,11 @@ def _is_phrase(text: str) -> bool:
         return False  # "some of the powers included Hungary", "the hall of the museum opened in 1925"
     if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
         return False  # "two people fit"
+    if any(
+        is_clear_base(verb) and word.lower() not in PREPOSITIONS | _OBJECTS | {"a", "an"}
+        for word, verb in pairwise(words)
+    ):
+        return False  # "groups of eight get a discount"
     if any(verb.islower() and verb not in _NO_VERBS and behind in _OBJECTS for verb, behind in pairwise(words[1:])):
         return False  # a verb that no list has: "Otto Ferrer rebuilt it"
     return verb_index(words) is None and finite_verb(words) is None
@@ -864,7 +856,7 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
     ):
         return Answered((one.said,))
     if one.topic:
-        counts = any(not amount.dimension for amount in amounts(value))
+        counts = any(not amount.dimension and amount.start == 0 for amount in amounts(value))
         return Answered((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Answered((replaced,)) if replaced else Answered(unmade=True)
@@ -942,7 +934,7 @@ _CAN_DENY = re.compile(r".+? (?:is|are|was|were|can|could|will|would|may|must)\b
 
 def _in_place(said: str, value: str, *, denied: bool) -> str:
     """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
-    for kind, _, _ in _slots(f"- {value}"):
+    for kind, _, _ in _slots(f"- {value}") if value[:4].lower() != "not " else ():
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
             return _joined(said[: mine[0][1]], value, said[mine[0][2] :])

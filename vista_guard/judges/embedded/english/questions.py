@@ -100,7 +100,7 @@ class Asked:
     def filled(self, value: str) -> str:
         """The open question's statement with the value, in words of who answers; "" if it has no place for one."""
         mine = _PERSONS.sub(lambda match: f"{match[0]}{_MINE}", value)
-        return _voiced(fill(self.open, mine), self.role).replace(_MINE, "")
+        return voiced(fill(self.open, mine), self.role).replace(_MINE, "")
 
     @property
     def denies(self) -> bool:
@@ -139,7 +139,7 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
 
 
 def _sentences(text: str) -> list[str]:
-    text = _YOU.sub("you", text[-_MOST_READ:])
+    text = re.sub(r"\bI['’]m\b", "I am", _YOU.sub("you", text[-_MOST_READ:]))
     return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text) if re.search(r"\w", sentence)]
 
 
@@ -215,7 +215,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
     if WH.match(bare):
-        question = bare if is_question else value_question(sentence)
+        question = bare if is_question and not bare.lower().startswith("what if ") else value_question(sentence)
         first, *others = _joined_questions(question)
         yield from [_open(first, role)] if first else []
         for other in others:
@@ -247,6 +247,8 @@ def _joined_topic(question: str) -> str:
     question = _ABOUT.sub("", question)
     parts = _SPLIT.fullmatch(question)
     asks = _AUXILIARY.match(parts["asks"]) if parts else None
+    if parts and not asks and parts["topic"].split(" ", 1)[0].lower() in _OWN:
+        return parts["asks"]  # "We are ten, any discount"
     if not parts or not asks or _AUXILIARY.match(question):
         return question
     topic = parts["topic"]
@@ -270,13 +272,13 @@ def _verbless(text: str, role: Role, *, is_question: bool) -> Iterator[Asked]:
     choice = alternatives(f"there is {text}")
     if choice and not any(shape(part).startswith("p:") for part in choice.parts):
         yield Asked(said=f"there is {text}", choice=choice)
-    elif re.search(r"\bor\b", text) or TURNING.search(text):
+    elif re.search(r"\bor\b", text) or TURNING.search(text) or begins_imperative(words_of(text)):
         yield Asked()
     elif place is not None:
         be = "are" if is_plural(words[place - 1]) else "is"
-        yield Asked(said=_voiced(" ".join((*words[:place], be, *words[place:])), role))
+        yield Asked(said=voiced(" ".join((*words[:place], be, *words[place:])), role))
     elif len(words) <= _LONGEST_TOPIC:
-        yield Asked(said=f"there is {text}", topic=text)
+        yield Asked(said=voiced(f"there is {text}", role), topic=voiced(text, role))
 
 
 def _joined_questions(question: str) -> list[str]:
@@ -296,7 +298,7 @@ def _open(question: str, role: Role) -> Asked:
     listed = re.match(r"(?P<asks>[^,:?–]+)[,:?–]\s+(?P<listed>[^?]*\bor\b[^?]+)$", question)
     parts = _listed(listed["listed"]) if listed else ()
     if listed and len(parts) > 1:
-        before, _, behind = _voiced(fill(listed["asks"], parts[0]), role).partition(parts[0])
+        before, _, behind = voiced(fill(listed["asks"], parts[0]), role).partition(parts[0])
         return Asked(open=listed["asks"], choice=Choice(before.strip(), parts, behind.strip()), role=role)
     return Asked(open=question, role=role)
 
@@ -318,11 +320,12 @@ def _has_subject(text: str) -> bool:
         or any(is_auxiliary(word) or is_pronoun_with_verb(word) for word in words[1:])
     ):
         return True
-    return len(words) > 2 and words[0].lower() in DETERMINERS  # and a verb that no list has
+    # "The soup tastes odd" has a verb that no list has.
+    return len(words) > 3 - any(map(can_be_verb, words[2:])) and words[0].lower() in DETERMINERS
 
 
 def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = False) -> Asked:
-    text = _voiced(_turned(text) if _AUXILIARY.match(text) else text, role)
+    text = voiced(turned(text) if _AUXILIARY.match(text) else text, role)
     choice = alternatives(text) if is_question else None
     return Asked(said=text, choice=choice, is_question=is_question, is_request=is_request)
 
@@ -360,9 +363,9 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
         asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
-        yield Asked(said=_voiced(_turned(question), role) if asks else "", is_request=True)
+        yield Asked(said=voiced(turned(question), role) if asks else "", is_request=True)
         return
-    said = _voiced(_turned(question), role)
+    said = voiced(turned(question), role)
     if said:
         yield Asked(said=said, choice=alternatives(said))
 
@@ -381,7 +384,7 @@ def embedded(text: str) -> tuple[str, bool]:
         before, inner = text[: words[index].start()].strip(" ,"), text[words[index].start() :]
         last = before.rsplit(" ", 1)[-1].lower()
         said = last in REPORTING or _ASSERTING.fullmatch(last)
-        if said and _frames(before) and (_opens_clause(inner) or _turned(inner)):
+        if said and _frames(before) and (_opens_clause(inner) or turned(inner)):
             return inner, False
     return "", False
 
@@ -438,7 +441,7 @@ _ADJECTIVES = word_set(
 _LIKE_ADJECTIVES = re.compile(r"\w{2,}(?:able|ible|ful|ous|ive|less|proof|free)|\w+-\w+(?:ed|ing|le)")
 
 
-def _turned(question: str, *, near: bool = False) -> str:
+def turned(question: str, *, near: bool = False) -> str:
     """ "Is the pool open on Mondays": "the pool is open on Mondays"; "" if it has no subject and predicate.
 
     `near`: a gap at its end is an object, which stands before adjuncts.
@@ -505,7 +508,7 @@ _EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it
 def supposed_in(question: str) -> str:
     """The claim that "Aren't they owned by Vale?" expects; "" for any other question."""
     question = question.replace(" n't", "n't")
-    return _turned(question) if _EXPECTS.match(question) else ""
+    return turned(question) if _EXPECTS.match(question) else ""
 
 
 def is_adjective(word: str) -> bool:
@@ -605,7 +608,7 @@ _MIND = word_set(
 )
 
 
-def _voiced(said: str, role: Role) -> str:
+def voiced(said: str, role: Role) -> str:
     """A statement in words that its listener could say: of a house that answers, "you open" is "we open"; a user's "can I" is
     "you can". What is asked of the assistant's own mind or life names it."""
     if role is not Role.USER or not re.search(r"\b(?:i|me|my|we|us|our|you|your)\b", said, _I):
@@ -734,7 +737,7 @@ _ENDS_QUESTION = re.compile(
 _REQUESTS = re.compile(r"\b(?:tell|know|remind|say|show|find out|need|wonder)\b", _I)
 _VALUE_WORDS = re.compile(
     r"\b(?:(?:(?:from|until|till|since) )?when|where|who"
-    r"|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
+    r"|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|hot|cold)"
     r"|(?:what|which) (?:[\w']+ ){0,4}?(?:price|cost|fee|dose|dosage|number|age|size|height|length|width|weight|rate|limit|date"
     r"|day|hour|month|time|year|total|amount|temperature|code|address|capital|name))\b",
     _I,
@@ -824,7 +827,7 @@ def fill(question: str, value: str) -> str:
         and "," not in placed
         and (asks in ("what", "which", "who") or measure in {"much", "many", *_MEASURES})
     )
-    return _turned(" ".join((auxiliary, *rest[:gap], _GAP, *rest[gap:])), near=near).replace(_GAP, placed)
+    return turned(" ".join((auxiliary, *rest[:gap], _GAP, *rest[gap:])), near=near).replace(_GAP, placed)
 
 
 def _counted(value: str, nouns: Sequence[str], *, of: bool) -> str:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard._aio import load_once
 from vista_guard.inference.onnx import known_words
-from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
+from vista_guard.judges.embedded.english.words import ANSWER_SIGN, SMALL_TALK, word_set
 from vista_guard.judges.embedded.forms import Block, BlockKind, ItemAbove, block_kind, blocks, clean, continues
 from vista_guard.reading.markdown import read_lines
 from vista_guard.reading.passages import sentence_spans
+from vista_guard.types import Span
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -147,8 +148,12 @@ def _with_article(noun: str) -> str:
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 
 
-_MANY = re.compile(r"[^\w\s,;:'\"()/&%+*_`~|<>=\[\]-]\W*\w")
-"""A mark that may end a sentence, followed by a word."""
+_MANY = re.compile(r"[^\w\s,;:'\"()/&%+*_`~|<>=\[\]-]\W*\w|[\U0001f300-\U0001faff\u2600-\u27bf]")
+"""A mark that may end a sentence, followed by a word; an emoji."""
+
+
+_PICTURES = re.compile(rf"(?:\s*(?!{ANSWER_SIGN.pattern})[\U0001f300-\U0001faff\u2600-\u27bf]\ufe0f?)+\s*(?=[A-Z]|$)")
+"""Emoji that end or begin a sentence."""
 
 
 @dataclass(frozen=True)
@@ -260,9 +265,7 @@ def _item_lead(text: str, block: Block, said: str) -> ItemAbove:
 
 def _split(text: str, block: Block) -> Iterator[tuple[int, int]]:
     body = text[block.start : block.end].replace("\n", " ")
-    if not _MANY.search(body):
-        # Most list lines are one sentence, and the splitter costs more than everything else.
-        yield block.start + len(body) - len(body.lstrip()), block.start + len(body.rstrip())
-        return
-    for span in sentence_spans(body):
+    spans = sentence_spans(_PICTURES.sub(lambda match: "\n" * len(match[0]), body)) if _MANY.search(body) else ()
+    # Most list lines are one sentence, and the splitter costs more than everything else.
+    for span in spans or (Span(start=len(body) - len(body.lstrip()), end=len(body.rstrip())),):
         yield block.start + span.start, block.start + span.end

@@ -1,9 +1,7 @@
 """Replaces I and you by names ("I love my dog": "The assistant loves the assistant's dog"), and he, she, it, they by theirs.
 
-Also turns bare answers into claims: "yes" and "no" become the question as a statement if its subject is a pronoun, else with
-the question quoted. An unresolved pronoun costs some precision, a wrong name makes a false claim. So only a claim's first
-word is replaced, by the subject of the previous statement or the topic of the last question or like ("Do you know Ada
-Vale?"), and only without a rival.
+An unresolved pronoun costs some precision, a wrong name makes a false claim. So only a claim's first word is replaced, by the
+subject of the previous statement or the topic of the last question ("Do you know Ada Vale?"), and only without a rival.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING, can_be_verb
 from vista_guard.judges.embedded.english.verbs import (
     may_open,
     past_adverbs,
@@ -165,7 +163,7 @@ def _name_speaker(pattern: re.Pattern[str], text: str, name: str) -> str:
 
 def _is_object(before: list[str], word: str) -> bool:
     """True if the pronoun is the object of the verb before it, so that `word` is not its verb."""
-    if word.lower() in FUNCTION_WORDS and word.lower() not in ("not", "all"):
+    if word.lower() in FUNCTION_WORDS | PREPOSITIONS and word.lower() not in ("not", "all"):
         return True
     acts = bool(before) and before[-1].islower() and can_be_verb(before[-1]) and before[-1] not in SAYING
     return acts and not can_be_verb(word)
