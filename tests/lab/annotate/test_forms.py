@@ -23,7 +23,7 @@ from vista_guard.stores.reports import Database
 from vista_guard.types import Label
 from vista_lab.annotate.agreement import Case, FormResults, measure
 from vista_lab.annotate.batches import Batches, answers_by_annotator, results_of
-from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, load_form
+from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, Value, load_form
 from vista_lab.annotate.sheets import content, form_table, read_sheets
 from vista_lab.annotate.study import load, read_items
 from vista_lab.metrics.agreement import icc, krippendorff_alpha, pearson
@@ -340,7 +340,7 @@ def test_choices_left_empty_beside_other_marks_are_none_of_them() -> None:
     told = {"name": "r", "title": "R", "guidelines": "g", "item": "document", "columns": [{"name": "text"}]}
     form = Form.model_validate({**told, "marks": [{"name": "verdict", **kind}, flaws]})
     items = [Item(f"i{n}", {"text": f"Text {n}"}, (), f"i{n}") for n in range(3)]
-    done = {
+    done: dict[str, list[dict[str, Value]]] = {
         "ada": [{"verdict": "v", "flaws": ("vague",)}, {"verdict": "v"}, {"verdict": "v"}],
         "ben": [{"verdict": "v"}, {"verdict": "v"}, {}],
     }
