@@ -51,9 +51,8 @@ def assemble(
     names = {name: value for name, value in named.items() if isinstance(value, str | Path)}
     # A folder's path is a name like others.
     names |= {name: str(names[name]) for name in MODELS if name in names}
-    if (
-        settings.get("reports", "") is None
-    ):  # a caller that keeps no reports; the file's `record` is for those that it keeps
+    # A caller that keeps no reports: the file's `record` is for those that it keeps.
+    if settings.get("reports", "") is None:
         settings = {"record": "verdicts", **settings}
     loaded = Settings.load(**names, **settings)
     given = settings.get("policy_overrides") or {}

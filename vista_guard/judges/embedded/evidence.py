@@ -399,9 +399,8 @@ def _stated(claim: str, among: Sequence[EvidencePiece], pool: Pool) -> Iterator[
         for index, (one, at_all) in enumerate(zip(fitting, source.sentences, strict=True)):
             if at_all.stated and not one.stated:  # a row or an item about another
                 continue
-            if (
-                not one.stated and one.said.rstrip(" .:?") in above
-            ):  # a heading or a question, read before what it is about
+            # A heading or a question is read before what it is about.
+            if not one.stated and one.said.rstrip(" .:?") in above:
                 continue
             context = source.contexts[index]
             said = one.said if one.regions or one.stated.endswith(one.said) else one.stated
