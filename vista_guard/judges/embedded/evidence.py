@@ -126,7 +126,7 @@ class EvidenceSource:
     items: tuple[ParallelItem | None, ...]
     common: Counter[str]
     contexts: tuple[str, ...]
-    """What stands above each sentence and belongs to it, as it is read before it: headings, a lead-in, its question."""
+    """The headings, the lead-in or the question of each sentence, as they are read before it."""
 
     @classmethod
     def read(

@@ -760,6 +760,8 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
         ),
         ("Group rebate?", "Groups of five or more get 5 % off.", ["Groups of five or more get 5 % off."]),
         ("the harbour gate", "No, use the north gate.", ["Use the north gate."]),
+        ("The rim's wet. Is it leaking?", "Yes, dry it.", ["It is leaking.", "Dry it."]),
+        ("She has no badge. Which one?", "Dolphin will do.", ["Dolphin will do."]),
         ("I'm 15, may I dive?", "No.", ["It is not true that you may dive."]),
         (
             "What happens if I come late?",

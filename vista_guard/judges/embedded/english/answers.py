@@ -205,6 +205,8 @@ def _doer(text: str, asked: Sequence[Asked]) -> Answered | None:
         return None
     person = _PERSON.fullmatch(deed["who"])
     made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
+    if not person and not _is_phrase(_without_label(deed["who"], one)):
+        return None
     if not made:
         return Answered(unmade=True)
     behind = deed["behind"] or ""

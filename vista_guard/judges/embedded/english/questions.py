@@ -320,8 +320,9 @@ def _has_subject(text: str) -> bool:
         or any(is_auxiliary(word) or is_pronoun_with_verb(word) for word in words[1:])
     ):
         return True
-    # "The soup tastes odd" has a verb that no list has.
-    return len(words) > 3 - any(map(can_be_verb, words[2:])) and words[0].lower() in DETERMINERS
+    # "The soup tastes odd" and "The rim's wet" have a verb that no list has.
+    told = any(map(can_be_verb, words[2:])) or any(word.endswith("'s") for word in words[1:])
+    return len(words) > 3 - told and words[0].lower() in DETERMINERS
 
 
 def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = False) -> Asked:
