@@ -47,10 +47,11 @@ def delimiter_of(head: str) -> str | None:
 
 
 def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: bool = False) -> Iterator[Row]:
-    """Rows of a CSV file with a header, each with its first line, counted from 1.
+    """Rows of a CSV file with a header, each with its first line, counted from 1, but those without text.
 
     With `short` a row may lack cells at its end, which are then empty: Excel omits delimiters if a stretch of rows has
-    nothing in the last columns. Raises InputError if two columns have the same name; `name` is the file's.
+    nothing in the last columns; and rows without text are rows. Raises InputError if two columns have the same name; `name`
+    is the file's.
     """
     header: list[str] | None = None
     with closing(csv_lines(file, delimiter)) as lines:
@@ -59,7 +60,7 @@ def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: 
                 yield line, cells
             elif header is None:
                 header = _header(cells, name)
-            elif cells:
+            elif cells and (short or any(map(str.strip, cells))):
                 yield line, named_cells(header, cells + [""] * (len(header) - len(cells) if short else 0))
 
 

@@ -236,6 +236,22 @@ def test_parts_and_paths_of_another_shape(tmp_path: Path) -> None:
     assert len(entries) == 3
 
 
+@pytest.mark.parametrize("blank", [",,", " , ,\t", ","])
+def test_blank_rows_of_a_spreadsheet_are_no_rows(tmp_path: Path, blank: str) -> None:
+    log = tmp_path / "sheet.csv"
+    log.write_text(f"question,answer,documents\n{blank}\n{ASKED},{LONG},{GUIDE}\n{blank}\n{blank}\n", encoding="utf-8")
+    assert (read(log), count(log)) == ({"line-3": GROUNDED}, 1)
+
+
+def test_blank_rows_of_a_parquet_table_are_no_rows(tmp_path: Path) -> None:
+    from pyarrow import Table
+    from pyarrow.parquet import write_table
+
+    log, row = tmp_path / "sheet.parquet", {"question": ASKED, "answer": LONG, "documents": GUIDE}
+    write_table(Table.from_pylist([row, dict.fromkeys(row)]), log)
+    assert read(log) == {"row-1": GROUNDED}
+
+
 def test_a_table_in_memory_is_closed_by_its_opener() -> None:
     from vista_lab.logs.source import csv_rows
 

@@ -201,6 +201,8 @@ def read(
             wrong = InputError(f"is {str(content)[:80]!r}; expected a row with named columns")
             yield broken_entry(source, value, wrong)
             continue
+        if value.headed and all(cell in (None, "") for cell in content.values()):
+            continue  # a spreadsheet's blank row
         try:
             keys = tuple(map(str, content))
             known = known or told.among(keys, every=value.headed)
