@@ -99,6 +99,10 @@ def export(
     columns: Annotated[
         str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
     ] = None,
+    roles: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=ROLE,…", help="Roles of a log's speakers: operator=assistant,caller=user."),
+    ] = None,
 ) -> None:
     """Write one sheet for each annotator: what to read, and what to mark.
 
@@ -117,7 +121,7 @@ def export(
         names, shape = [name.strip() for name in annotators.split(",")], load_form(form)
         wanted = Sampling(names, _counts(sample), _labels(enrich), seed, suggestions, shape)
         if of_turns(shape):
-            sources = [source_of(one, folder, log_format, columns) for one in data]
+            sources = [source_of(one, folder, log_format, columns, roles) for one in data]
             notes = ReadingNotes()
             study = draw([source.heard(notes) for source in sources], [read_run(one) for one in run or ()], wanted)
             for line in (*notes.unread_told(), *notes.told()):

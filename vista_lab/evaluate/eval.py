@@ -115,6 +115,9 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a tabular log: conversation=thread,role=speaker."),
 ]
+RolesOption = Annotated[
+    str | None, typer.Option(metavar="NAME=ROLE,…", help="Roles of a log's speakers: operator=assistant,caller=user.")
+]
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,7 @@ def evaluate(
     folder: DataOption = None,
     log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
+    roles: RolesOption = None,
 ) -> None:
     """Evaluate a system on a data set or a log.
 
@@ -174,7 +178,7 @@ def evaluate(
         from vista_lab.systems.catalogue import SystemOrder, asks_judge
 
         place = _workers(engine, workers, each, address)
-        source = source_of(_disjoint(data) if disjoint_topics else data, folder, log_format, columns)
+        source = source_of(_disjoint(data) if disjoint_topics else data, folder, log_format, columns, roles)
         made = RunSettings(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}

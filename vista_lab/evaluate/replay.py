@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vista_lab.cli.long_runs import ReplayProgress
     from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
     from vista_lab.logs.notes import ReadingNotes
+    from vista_lab.logs.roles import Roles
     from vista_lab.metrics.labels import ReplaySummary
     from vista_lab.policies.against import Against
 
@@ -84,6 +85,13 @@ ColumnsOption = Annotated[
         "time=- leaves a column unread.",
     ),
 ]
+RolesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=ROLE,…",
+        help="Roles of speakers whose names are not usual: operator=assistant,caller=user. Roles: user, assistant, system, tool.",
+    ),
+]
 AnswerOption = Annotated[
     Answer, typer.Option(help="Answer to judge in rows of preferences, which have a chosen and a rejected one.")
 ]
@@ -120,6 +128,7 @@ def replay(
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
     log_format: FormatOption = "auto",
     columns: ColumnsOption = None,
+    roles: RolesOption = None,
     answer: AnswerOption = "chosen",
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Judge only the first N conversations.  [default: all]")
@@ -144,6 +153,7 @@ def replay(
     with common.exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.logs.formats import Columns
+        from vista_lab.logs.roles import parse_roles
 
         comparison = _comparison(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
@@ -159,6 +169,7 @@ def replay(
                 log_format=log_format,
                 limit=limit,
                 columns=mapped,
+                roles=None if roles is None else parse_roles(roles),
                 answer=answer,
                 against=comparison,
             )
@@ -233,6 +244,7 @@ def run(
     log_format: str = "auto",
     limit: int | None = None,
     columns: Columns | None = None,
+    roles: Roles | None = None,
     answer: Answer = "chosen",
     against: Against | None = None,
 ) -> int:
@@ -250,7 +262,7 @@ def run(
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.runs.replaying import replay
 
-    opened = open_entries(log, None if log_format == "auto" else named(log_format), columns, answer)
+    opened = open_entries(log, None if log_format == "auto" else named(log_format), columns, answer, roles)
     notes = ReadingNotes()
     entries: Iterator[LoggedConversation | BrokenEntry] = notes.listening(islice(opened.entries, limit))
     if against is not None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.logs import readers
-from vista_lab.logs.paths import messages_told
+from vista_lab.logs.paths import messages_told, steps
 from vista_lab.logs.payloads import decode_json
 from vista_lab.logs.readers import csv as tables
 from vista_lab.logs.readers.csv import Columns
 from vista_lab.logs.readers.reference import NO_DOCUMENT
 from vista_lab.logs.registry import Entries, LogFormat, Parse, best, named
+from vista_lab.logs.roles import KEYS, Roles, checked, snake
 from vista_lab.logs.source import (
     BrokenEntry,
     LoggedConversation,
@@ -79,6 +80,7 @@ def read_log(
     log_format: LogFormat | Parse | None = None,
     columns: Columns | None = None,
     answer: Preference = "chosen",
+    roles: Roles | None = None,
 ) -> Entries:
     """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
@@ -93,6 +95,7 @@ def read_log(
             raises `InputError` for a value that it cannot read, which then becomes a `BrokenEntry`.
         columns: map of a table's columns; the log is then read as a table.
         answer: of rows of preferences, with `chosen` and `rejected` answers, the one that is read.
+        roles: roles by names of speakers that have no usual one, such as `{"operator": "assistant"}`.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -104,16 +107,52 @@ def read_log(
 
     Raises:
         InputError: the file as a whole cannot be read, or its format is unknown.
-        ConfigError: `columns` is given with a format other than csv, or the library for Parquet is missing.
+        ConfigError: `columns` is given with a format other than csv, `roles` has an unknown role, or the library for Parquet is
+            missing.
     """
-    return _read(values(path), path, log_format, columns, answer)
+    return _read(_with_roles(values(path), roles, columns), path, log_format, columns, answer)
 
 
-def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
+def _with_roles(
+    found: Iterator[LogValue | BrokenEntry], roles: Roles | None, columns: Columns | None
+) -> Iterator[LogValue | BrokenEntry]:
+    if not roles:
+        return found
+    told = checked(roles)
+    own = columns.names.get("role") if columns else None
+    keys = {*KEYS, *({snake(own), snake(steps(own)[-1])} if own else ())}
+    return (
+        replace(value, content=_renamed(value.content, told, keys)) if isinstance(value, LogValue) else value
+        for value in found
+    )
+
+
+def _renamed(value: Any, roles: Roles, keys: Collection[str]) -> Any:
+    """A log's value with roles in place of the names of speakers that are mapped, at any depth; `keys` hold speakers."""
+    if isinstance(value, str):
+        inner = decode_json(value)
+        changed = _renamed(inner, roles, keys) if isinstance(inner, list | Mapping) else inner
+        return value if changed == inner else changed
+    if isinstance(value, list):
+        return [_renamed(item, roles, keys) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _cell_renamed(cell, roles, keys, speaker=snake(key) in keys) for key, cell in value.items()}
+
+
+def _cell_renamed(cell: Any, roles: Roles, keys: Collection[str], *, speaker: bool) -> Any:
+    if speaker and isinstance(cell, str) and snake(cell) in roles:
+        return roles[snake(cell)]
+    return _renamed(cell, roles, {*keys, "name"} if speaker and isinstance(cell, Mapping) else keys)
+
+
+def count(
+    path: Path, log_format: LogFormat | None = None, columns: Columns | None = None, roles: Roles | None = None
+) -> int:
     """Number of entries that `read_log` yields, including broken ones. Reads the log once, parsing only if needed."""
     if columns is None and path.is_file() and (log_format or detect(path)).parse is not None:
         return count_values(path)
-    return sum(1 for _ in read_log(path, log_format, columns))
+    return sum(1 for _ in read_log(path, log_format, columns, roles=roles))
 
 
 REPEATED = "an answer that the entry before it with the same id has, too, is not judged again"
@@ -131,14 +170,18 @@ class OpenedLog:
 
 
 def open_entries(
-    path: Path, log_format: LogFormat | None = None, columns: Columns | None = None, answer: Preference = "chosen"
+    path: Path,
+    log_format: LogFormat | None = None,
+    columns: Columns | None = None,
+    answer: Preference = "chosen",
+    roles: Roles | None = None,
 ) -> OpenedLog:
     """Opens a log, whose entries are as of `read_log`. It is read once; a long one is also counted before.
 
     Raises InputError, ConfigError: as `read_log`.
     """
     raw: list[object] = []
-    entries = _read(_noting(values(path), raw), path, log_format, columns, answer)
+    entries = _read(_noting(_with_roles(values(path), roles, columns), raw), path, log_format, columns, answer)
     first = list(islice(entries, FIRST))
     rest: Entries = entries
     if len(first) < FIRST:
@@ -148,7 +191,7 @@ def open_entries(
         held = list(entries)
         total, rest = len(first) + len(held), iter(held)
     else:
-        total = count(path, log_format, columns)
+        total = count(path, log_format, columns, roles)
     return OpenedLog(total, chain(first, rest), evidence_seen(first, raw))
 
 

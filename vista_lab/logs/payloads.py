@@ -12,17 +12,10 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json
+from vista_lab.logs.roles import ROLES, role_named
 
 Message = dict[str, Any]
 """A chat message: role, content, and the other fields of a chat API."""
-
-ROLES = {
-    **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("ai", "assistant", "model", "bot", "agent"), "assistant"),
-    **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("tool", "function"), "tool"),
-}
-"""Roles of a chat API by the names that libraries use."""
 
 HISTORIES = ("chat_history", "history", "conversation_history")
 QUESTIONS = ("input", "question", "query", "user_input", "human_input", "prompt", "user", "request", "text", "content")
@@ -246,7 +239,7 @@ def _message(content: Mapping[str, Any], role: str) -> list[Message] | None:
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
         # An unknown role stays, so that the reader of the messages can report it.
-        return plain(content, ROLES.get(content["role"].lower(), content["role"]))
+        return plain(content, role_named(content["role"]) or content["role"])
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
         return [{"role": "assistant", "content": None, "tool_calls": [call]}]

@@ -9,6 +9,7 @@ from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import to_conversation
 from vista_guard.types import Conversation, Role
 from vista_lab.logs.payloads import CONTENTS, Message, may_be_read, part_text, plain
+from vista_lab.logs.roles import known_role
 from vista_lab.logs.source import UNANSWERED, LoggedConversation, Omission
 
 SILENT: Message = {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
@@ -61,6 +62,10 @@ def _without_blank_documents(conversation: Conversation) -> Conversation:
 def _read(index: int, given: object, told: list[Omission]) -> list[Any]:
     if not isinstance(given, Mapping):
         return [given]  # refused by the conversation's reader
+    try:
+        given = {**given, "role": known_role(given.get("role"))}
+    except InputError as exc:
+        raise InputError(f"message {index} {exc}") from exc
     content = given.get("content")
     if isinstance(content, str) and content.strip() and given.get("role") != "tool":
         return [given]

@@ -18,6 +18,7 @@ from vista_lab.datasets.published.describing import PART
 from vista_lab.datasets.registry import all_datasets, find
 from vista_lab.logs.formats import Columns, named, read_log
 from vista_lab.logs.notes import ReadingNotes
+from vista_lab.logs.roles import parse_roles
 from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation, Task
 from vista_lab.runs.folder import GoldLine, Rows
 from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
@@ -162,7 +163,7 @@ def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str], broken
     return f"{source.name} is empty: it has no assistant turn"
 
 
-def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+def source_of(data: str, folder: Path | None, log_format: str, columns: str | None, roles: str | None = None) -> Source:
     """The data set of this name, else the log at this path: `./fade` is a file or folder, `fade` a data set.
 
     Raises ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
@@ -172,7 +173,7 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
         raise InputError(f"{data} has questions and no answers; have an assistant answer: {known.answered_by} {data}")
     if known is None:
         if Path(data).exists():
-            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
+            return of_log(Path(data), None if log_format == "auto" else log_format, columns, roles)
         if Path(data).suffix or "/" in data:
             raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
     return of_dataset(data, folder)
@@ -210,15 +211,17 @@ def fit_options(
     return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
 
 
-def of_log(path: Path, log_format: str | None = None, columns: str | None = None) -> Source:
-    """A log: a file, or a folder of files, in the named format (detected when None); `columns` maps a table's columns.
+def of_log(path: Path, log_format: str | None = None, columns: str | None = None, roles: str | None = None) -> Source:
+    """A log: a file, or a folder of files, in the named format (detected when None); `columns` maps a table's
+    columns, `roles` names of speakers, as the options do.
 
-    Raises ConfigError if the format or the map is invalid; InputError if the file cannot be read.
+    Raises ConfigError if the format or a map is invalid; InputError if the file cannot be read.
     """
     chosen = None if log_format is None else named(log_format)
     table = None if columns is None else Columns.parse(columns)
+    named_roles = None if roles is None else parse_roles(roles)
     files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}
-    return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table), files=files)
+    return Source(name=path.resolve().name, read=lambda: read_log(path, chosen, table, roles=named_roles), files=files)
 
 
 def _open(name: str, folder: Path | None) -> OpenedDataSet:

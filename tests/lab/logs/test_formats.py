@@ -165,7 +165,8 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
         (
             named("reference"),
             [{"role": "wizard", "utterance": "x"}],
-            "turn 0 has the role 'wizard'; the roles are user, assistant, system, tool",
+            "turn 0 has the role 'wizard'; the roles are user, assistant, system, tool and usual names for them; map it: "
+            "--roles wizard=user, or =assistant, =system, =tool",
         ),
         (
             named("reference"),
@@ -193,8 +194,8 @@ def test_detect_says_what_the_formats_are(tmp_path: Path, content: str, error: s
         (
             named("sharegpt"),
             {"conversations": [{"from": "elf", "value": "x"}]},
-            "message 0 is from 'elf'; it must be one of human, user, gpt, chatgpt, assistant, model, bot, bing, bard, system, "
-            "tool, observation, function_response, function_call",
+            "message 0 has the role 'elf'; the roles are user, assistant, system, tool and usual names for them; map it: "
+            "--roles elf=user, or =assistant, =system, =tool",
         ),
         (
             named("sharegpt"),

@@ -122,7 +122,8 @@ def test_days_in_parquet_order_the_rows(tmp_path: Path) -> None:
         (
             named("hf"),
             {"messages": [{"role": "elf", "content": "x"}]},
-            "message 0 has the role 'elf'; the roles are system, developer, user, assistant, tool, function",
+            "message 0 has the role 'elf'; the roles are user, assistant, system, tool and usual names for them; map it: "
+            "--roles elf=user, or =assistant, =system, =tool",
         ),
     ],
 )
@@ -179,7 +180,7 @@ def test_broken_rows_of_a_table(tmp_path: Path) -> None:
     rows += [b"8,c,user,x,,", b"9,c,user,x,2026-11-02,", b'10,d,assistant,"Yes']
     log.write_bytes(b"\n".join(rows))
     found = broken(log)
-    assert found[1].startswith("line 4: has the role 'elf'; it must be one of human, user, ai, assistant, model, bot")
+    assert found[1].startswith("line 4: has the role 'elf'; the roles are user, assistant, system, tool and usual")
     assert found[5].startswith("line 9: has the label 'maybe' in column 'label'; it must be yes, no, true")
     assert found[4].startswith("line 7: has the time 'soon'; expected ISO 8601 or a number of seconds since 1970; ")
     assert [found[0], *found[2:4], *found[6:]] == [

@@ -18,8 +18,8 @@ from vista_guard.types import Role
 from vista_lab.logs import payloads
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
-from vista_lab.logs.readers.sharegpt import SPEAKERS
 from vista_lab.logs.registry import Likeness, LogFormat
+from vista_lab.logs.roles import known_role, snake
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
 from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
@@ -44,9 +44,6 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 
 TEXTS = (*USUAL["content"], "value")
 """Names of a message's text."""
-
-PEOPLE = {**{name: Role(role) for name, role in payloads.ROLES.items()}, "customer": Role.USER, "client": Role.USER}
-"""Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
 NEEDED = ("conversation", "messages", "role", "content", "question", "answer")
 """Fields that a row must have, if they are mapped to a path."""
@@ -154,7 +151,7 @@ class Columns:
 
 def _known(there: Iterable[str]) -> dict[str, str]:
     """The columns by their names as `USUAL` writes them: `Session ID` is session_id."""
-    return {name.strip().lower().replace(" ", "_"): name for name in there}
+    return {snake(name): name for name in there}
 
 
 @dataclass(frozen=True)
@@ -245,7 +242,7 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     if "messages" in names:
         messages = _messages(cells["messages"], names["messages"])
     elif "role" in names and "content" in names:
-        messages = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
+        messages = [{"role": known_role(cells["role"]), "content": _text(cells["content"])}]
     else:
         asked = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
         said = _talk(cells.get("answer")) or [{"role": "assistant", "content": _text(cells.get("answer"))}]
@@ -289,20 +286,12 @@ def _message(item: object, name: str) -> list[payloads.Message]:
     if found := payloads.input_messages(item) if "role" in item or "type" in item else []:
         return found
     role = next((item[key] for key in USUAL["role"] if key in item), None)
-    return [{"role": _role(role), "content": _text(next((item[key] for key in TEXTS if key in item), None))}]
+    return [{"role": known_role(role), "content": _text(next((item[key] for key in TEXTS if key in item), None))}]
 
 
 def _answers(message: payloads.Message) -> bool:
     said = payloads.message_text(message).strip() or message.get("refusal")
     return message["role"] == "assistant" and bool(said)
-
-
-def _role(cell: object) -> str:
-    name = str(cell or "").strip().lower()
-    role = PEOPLE.get(name) or SPEAKERS.get(name)
-    if role is None:
-        raise InputError(f"has the role {cell!r}; it must be one of {', '.join(dict.fromkeys([*PEOPLE, *SPEAKERS]))}")
-    return str(role)
 
 
 def _text(cell: object) -> str:

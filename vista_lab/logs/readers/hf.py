@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import ROLES, Message, decode_json, evidence, input_messages, output_messages
+from vista_lab.logs.payloads import Message, decode_json, evidence, input_messages, output_messages
 from vista_lab.logs.readers.openai import answer_beside
 from vista_lab.logs.registry import Likeness, LogFormat
+from vista_lab.logs.roles import role_named
 from vista_lab.logs.source import LoggedConversation, LogValue
 from vista_lab.logs.talks import logged
 
@@ -66,8 +67,7 @@ def _preferred(asked: Sequence[Message], chosen: object) -> list[Message]:
 def _message(index: int, item: object) -> Message:
     if not isinstance(item, Mapping):
         raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with role and content")
-    role = str(item.get("role"))
-    return {**item, "role": ROLES.get(role.lower(), role)}
+    return {**item, "role": role_named(item.get("role")) or item.get("role")}
 
 
 FORMAT = LogFormat("hf", looks, parse)

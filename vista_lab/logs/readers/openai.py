@@ -15,6 +15,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_lab.logs.payloads import Message, decode_json, input_messages, message_text, output_messages
 from vista_lab.logs.registry import Likeness, LogFormat
+from vista_lab.logs.roles import role_named
 from vista_lab.logs.source import LoggedConversation, LogValue, Omission
 from vista_lab.logs.talks import logged
 
@@ -56,7 +57,9 @@ def parse(value: LogValue) -> LoggedConversation:
 
 def _is_answer(message: Any) -> bool:
     return (
-        isinstance(message, Mapping) and message.get("role") == "assistant" and bool(message_text({**message}).strip())
+        isinstance(message, Mapping)
+        and role_named(message.get("role")) == "assistant"
+        and bool(message_text({**message}).strip())
     )
 
 
@@ -87,7 +90,7 @@ def _asked(request: Mapping[str, Any]) -> list[Message]:
 def answer_beside(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
     """The answer beside the messages; empty if they end with it, or there is none."""
     last = messages[-1] if messages else None
-    if isinstance(last, Mapping) and last.get("role") == "assistant":
+    if isinstance(last, Mapping) and role_named(last.get("role")) == "assistant":
         return []
     return next((answer for key in ANSWERS if (answer := output_messages({key: content.get(key)}))), [])
 

@@ -15,6 +15,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 from vista_lab.logs.registry import LogFormat
+from vista_lab.logs.roles import known_role
 from vista_lab.logs.source import UNANSWERED, LoggedConversation, LogValue, Omission, TurnGold
 
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
@@ -61,11 +62,12 @@ def _gold(turns: list[Any]) -> dict[int, TurnGold]:
 def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     if not isinstance(turn, Mapping) or not isinstance(turn.get("utterance"), str):
         raise InputError(f"turn {index} is {str(turn)[:80]!r}; expected a mapping with role and utterance")
-    role = str(turn.get("role")).lower()
+    try:
+        role = known_role(turn.get("role"))
+    except InputError as exc:
+        raise InputError(f"turn {index} {exc}") from exc
     if role == Role.ASSISTANT and not turn["utterance"].strip():
         raise InputError(f"turn {index} (assistant) has no text in its utterance")
-    if role not in tuple(Role):
-        raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
     claims = turn.get("human_claims", turn.get("claims"))
     documents = _documents(index, turn.get("retrieved_document"))
     own = None if claims is None else _claims(index, claims, labels)

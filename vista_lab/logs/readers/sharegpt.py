@@ -11,16 +11,7 @@ from typing import Any
 from vista_guard.errors import InputError
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import LoggedConversation, LogValue
-from vista_lab.logs.talks import logged
-
-SPEAKERS = {
-    **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("gpt", "chatgpt", "assistant", "model", "bot", "bing", "bard"), "assistant"),
-    "system": "system",
-    **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
-    "function_call": "function_call",
-}
-"""Roles of chat messages by the names in public logs."""
+from vista_lab.logs.talks import SILENT, logged
 
 
 def looks(content: Mapping[str, Any]) -> Likeness:
@@ -58,12 +49,9 @@ def _message(index: int, item: object) -> dict[str, Any]:
         item = {"from": item["role"], "value": item.get("content")}
     if not isinstance(item, Mapping) or not isinstance(item.get("value"), str | None) or "value" not in item:
         raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with from and value")
-    role = SPEAKERS.get(str(item.get("from")).lower())
-    if role is None:
-        raise InputError(f"message {index} is from {item.get('from')!r}; it must be one of {', '.join(SPEAKERS)}")
-    if role == "function_call":
-        return {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]}
-    return {"role": role, "content": item.get("value")}
+    if item.get("from") == "function_call":
+        return SILENT
+    return {"role": item.get("from"), "content": item.get("value")}
 
 
 FORMAT = LogFormat("sharegpt", looks, parse)
