@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.logs.rows import broken, read, written
 from vista_lab.logs.formats import detect, named
 
@@ -211,3 +213,74 @@ def test_a_broken_span(tmp_path: Path) -> None:
         "line 2: is not a span: it lacks span_id and trace_id and has name, span_kind",
         "line 3: trace c has no readable answer",
     ]
+
+
+def parts(role: str, *given: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "parts": list(given)}
+
+
+TOLD = {"type": "tool_call_response", "id": "c1", "response": "The wind is strong."}
+WINDY: list[tuple[str, dict[str, Any]]] = [
+    ("invoke_agent", {"gen_ai.conversation.id": "visit"}),
+    (
+        "retrieval",
+        {
+            "gen_ai.retrieval.documents": [
+                {"id": "d1", "content": "The pier is 310 m long.", "score": 0.9},
+                {"id": "d2"},
+            ]
+        },
+    ),
+    ("execute_tool", {"gen_ai.tool.name": "weather", "gen_ai.tool.call.result": "The wind is strong."}),
+    (
+        "chat",
+        {
+            "gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}],
+            "gen_ai.input.messages": [
+                parts("user", {"type": "text", "content": "How long?"}),
+                parts(
+                    "assistant", {"type": "reasoning", "content": "Hm."}, {"type": "tool_call", "id": "c1", "name": "w"}
+                ),
+                parts("tool", TOLD),
+            ],
+            "gen_ai.output.messages": [parts("assistant", {"type": "text", "content": "It is 310 m long."})],
+        },
+    ),
+]
+"""A trace by OpenTelemetry's GenAI conventions: each span's operation and attributes."""
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value in OTLP's JSON."""
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": key, "value": any_value(one)} for key, one in value.items()]}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(one) for one in value]}}
+    return {"stringValue": value} if isinstance(value, str) else {"doubleValue": value}
+
+
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("otlp", [False, True])
+def test_generative_conventions_of_opentelemetry(tmp_path: Path, *, structured: bool, otlp: bool) -> None:
+    spans = []
+    for index, (operation, given) in enumerate(WINDY):
+        packed = {key: one if structured or isinstance(one, str) else json.dumps(one) for key, one in given.items()}
+        attributes = {"gen_ai.operation.name": operation, **packed}
+        place = {"traceId": "t", "spanId": str(index), "parentSpanId": "0" if index else ""}
+        pairs = [{"key": key, "value": any_value(one)} for key, one in attributes.items()]
+        start = 1_793_610_000_000_000_000 + index
+        spans.append({**place, "startTimeUnixNano": str(start), "attributes": pairs if otlp else attributes})
+    server = {"traceId": "u", "spanId": "9", "attributes": [{"key": "http.method", "value": {"stringValue": "GET"}}]}
+    rows = [{"resourceSpans": [{"scopeSpans": [{"spans": [server, *spans]}]}]}] if otlp else spans
+    log = written(tmp_path / "spans.jsonl", rows)
+    assert detect(log) is named("openinference")
+    answer = ("assistant", "It is 310 m long.", ("The pier is 310 m long.", "The wind is strong."))
+    assert read(log) == {"visit": [("system", "Be brief.", ()), ("user", "How long?", ()), answer]}
+
+
+def test_messages_of_early_tracers(tmp_path: Path) -> None:
+    said = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "How long?"}
+    said |= {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "It is 310 m long."}
+    row = {"context": {"trace_id": "t", "span_id": "s"}, "start_time": "2026-11-02T09:00:00Z", "attributes": said}
+    found = read(written(tmp_path / "spans.jsonl", [row]))
+    assert found == {"t": [("user", "How long?", ()), ("assistant", "It is 310 m long.", ())]}

@@ -1,7 +1,9 @@
 """Spans by the OpenInference conventions, as Phoenix and Arize store them: JSON, JSON lines, Parquet, and OTLP's JSON.
 
+OpenTelemetry's GenAI conventions are read, too: `gen_ai.input.messages`, `gen_ai.output.messages`, `gen_ai.retrieval.documents`.
+
 Attributes are flat (`llm.input_messages.0.message.content`), nested, or columns of a table (`attributes.llm.input_messages`): all
-are read as one tree. `session.id` is the conversation.
+are read as one tree. `session.id` or `gen_ai.conversation.id` is the conversation.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, missing, moment, spans_of
 
-KINDS = {"LLM": Kind.MODEL, "RETRIEVER": Kind.RETRIEVER, "RERANKER": Kind.RETRIEVER, "TOOL": Kind.TOOL}
+KINDS = {
+    **dict.fromkeys(("LLM", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT"), Kind.MODEL),
+    **dict.fromkeys(("RETRIEVER", "RERANKER", "RETRIEVAL"), Kind.RETRIEVER),
+    **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), Kind.TOOL),
+}
+"""Kinds by OpenInference's kind of a span, or by OpenTelemetry's name of an operation."""
+KIND_AT = ("attributes.openinference.span.kind", "attributes.gen_ai.operation.name", "span_kind")
+OUTPUT_AT = ("attributes.output.value", "attributes.gen_ai.tool.call.result", "attributes.gen_ai.retrieval.documents")
+STARTS = ("openinference", "llm", "input", "output", "gen_ai", "session")
+"""Beginnings of attributes that tell of a conversation."""
 
 
 def looks(content: Mapping[str, Any]) -> Likeness:
@@ -32,10 +43,8 @@ def _is_span(content: Mapping[str, Any]) -> bool:
         return True
     attributes = decode_json(content.get("attributes"))
     if isinstance(attributes, list):
-        keys = (attribute.get("key", "") for attribute in attributes if isinstance(attribute, Mapping))
-        return any(str(key).startswith("openinference") for key in keys)
-    starts = ("openinference", "llm", "input")
-    return isinstance(attributes, Mapping) and any(str(key).startswith(starts) for key in attributes)
+        attributes = {attribute.get("key"): "" for attribute in attributes if isinstance(attribute, Mapping)}
+    return isinstance(attributes, Mapping) and any(str(key).startswith(STARTS) for key in attributes)
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
@@ -44,14 +53,15 @@ def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Logge
 
 
 def _rows(content: object) -> Iterator[object]:
-    """A span, the spans of a page, or those that OTLP groups by resource and scope."""
+    """A span, the spans of a page, or those that OTLP groups by resource and scope, without those of web servers and the like."""
     if isinstance(content, Mapping):
         for key in ("data", "resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans"):
             if isinstance(content.get(key), list):
                 for inner in content[key]:
                     yield from _rows(inner)
                 return
-    yield content
+    if not (isinstance(content, Mapping) and isinstance(content.get("attributes"), list)) or _is_span(content):
+        yield content
 
 
 def _span(row: object, value: LogValue, source: str) -> Span:
@@ -62,15 +72,16 @@ def _span(row: object, value: LogValue, source: str) -> Span:
     trace = _first(tree, "context.trace_id", "trace_id", "traceId")
     if identity is None or trace is None:
         raise InputError(f"is not a span: it lacks span_id and trace_id and has {', '.join(map(str, row))[:80]}")
-    kind = KINDS.get(str(_first(tree, "attributes.openinference.span.kind", "span_kind") or "").upper(), Kind.OTHER)
-    given, output = (_first(tree, f"attributes.{side}.value") for side in ("input", "output"))
+    name = _first(tree, *KIND_AT) or "unknown"
+    kind = KINDS.get(str(name).upper(), Kind.OTHER)
+    given, output = _first(tree, "attributes.input.value"), _first(tree, *OUTPUT_AT)
     inputs = _chat(tree, "input") or input_messages(given)
     outputs = _chat(tree, "output") or output_messages(output)
     documents = _documents(tree, kind)
-    name = _first(tree, "attributes.openinference.span.kind", "span_kind") or "unknown"
     made = outputs or documents or output
     told = missing(f"a span of kind {name}", f"span {identity}", kind, inputs or given, made, documents)
-    parent, thread = _first(tree, "parent_id", "parentSpanId", "parent_span_id"), _first(tree, "attributes.session.id")
+    parent = _first(tree, "parent_id", "parentSpanId", "parent_span_id")
+    thread = _first(tree, "attributes.session.id", "attributes.gen_ai.conversation.id")
     return Span(
         id=str(identity),
         trace=str(trace),
@@ -130,8 +141,10 @@ def _plain(value: object) -> object:
     """The set value among OTLP's alternatives; some writers list the others as null."""
     if not isinstance(value, Mapping):
         return value
-    alternative = next((one for one in value.values() if one is not None), None)
+    name, alternative = next(((key, one) for key, one in value.items() if one is not None), ("", None))
     if isinstance(alternative, Mapping) and isinstance(alternative.get("values"), list):
+        if name in ("kvlistValue", "kvlist_value"):
+            return {str(pair["key"]): _plain(pair.get("value")) for pair in alternative["values"]}
         return [_plain(item) for item in alternative["values"]]
     return alternative
 
@@ -139,7 +152,17 @@ def _plain(value: object) -> object:
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
     messages = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
     items = [entry.get("message", entry) for entry in map(_tree, messages)] if isinstance(messages, list) else []
-    return [_message(item) for item in items if isinstance(item, Mapping)]
+    return [_message(item) for item in items if isinstance(item, Mapping)] or _generative(tree, side)
+
+
+def _generative(tree: Mapping[str, Any], side: str) -> list[Message]:
+    """Messages by OpenTelemetry's conventions, after the system's instructions. Early tracers call them prompt and completion."""
+    early = {"input": "prompt", "output": "completion"}[side]
+    found = _first(tree, f"attributes.gen_ai.{side}.messages", f"attributes.gen_ai.{early}")
+    if side == "output":
+        return output_messages(found)
+    told = decode_json(_first(tree, "attributes.gen_ai.system_instructions"))
+    return [*(input_messages({"role": "system", "content": told}) if told else []), *input_messages(found)]
 
 
 def _decode(what: str, value: object) -> object:
@@ -170,11 +193,11 @@ def _message(fields: Mapping[str, Any]) -> Message:
 
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
-        return tool_documents(_first(tree, "attributes.output.value"))
+        return tool_documents(_first(tree, *OUTPUT_AT))
     found = _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
     documents = _decode("documents", found)
     if documents is None and kind is Kind.RETRIEVER:
-        return documents_in(_first(tree, "attributes.output.value"))
+        return documents_in(_first(tree, *OUTPUT_AT))
     items = [entry.get("document", entry) for entry in map(_tree, documents)] if isinstance(documents, list) else []
     return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
 
