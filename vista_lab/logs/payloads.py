@@ -32,13 +32,16 @@ ANSWERS = (
     *("completion", "generation", "reply", "text", "content"),
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
+CITATIONS = ("citations", "all_retrieved_documents")
+"""Keys of the documents in the context that Azure OpenAI gives with an answer from one's own data."""
 LISTS = ("documents", "output", "results", "docs", "nodes", "matches", "contexts", "passages", "chunks")
 """Keys of a retriever's results."""
 WRAPPERS = ("document", "node", "chunk")
 """Keys of a document beside its score."""
 JSON_STARTS = ("{", "[", '"')
 CALLS = ("tool_use", "tool_call", "function_call")
-RESPONSES = ("function_response", "functionResponse")
+FUNCTIONS = ("function_call", "functionCall", "toolUse")
+RESPONSES = ("function_response", "functionResponse", "toolResult")
 RESULTS = ("tool_result", "function_call_output", "tool_call_response")
 """Types of parts and items that are tool calls and tool results."""
 THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
@@ -124,10 +127,20 @@ def evidence(given: object, field: str) -> list[object]:
     Raises InputError if the field holds something and no document can be read from a part of it; names both.
     """
     content = decode(given)
-    if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
-        content = content["citations"]
+    content = content if (cited := _cited(content)) is None else cited
     items = content if isinstance(content, list) else [content]
     return [document for number, item in enumerate(items, 1) for document in _evidence_item(item, field, number, items)]
+
+
+def _cited(context: object) -> list[Any] | None:
+    """The citations in a context of Azure OpenAI; None for anything else. Once the context was a tool's message with them."""
+    context = decode_json(context)
+    if not isinstance(context, Mapping):
+        return None
+    if isinstance(inner := context.get("messages"), list):
+        return next((found for one in inner if isinstance(one, Mapping) and (found := _cited(one.get("content")))), [])
+    found = next((context[key] for key in CITATIONS if isinstance(context.get(key), list)), None)
+    return [] if found is None and context.keys() == {"intent"} else found
 
 
 def _evidence_item(item: Any, field: str, number: int, items: Sequence[Any]) -> list[object]:
@@ -268,6 +281,10 @@ def plain(content: Mapping[str, Any], role: str) -> list[Message]:
     if "tool_calls" not in fields and isinstance(extra, Mapping) and extra.get("tool_calls"):
         fields["tool_calls"] = extra["tool_calls"]
     text = next((content[key] for key in CONTENTS if content.get(key) is not None), None)
+    if role == "assistant" and (cited := documents_in(_cited(content.get("context")))):
+        fields["documents"] = cited
+    if role == "tool" and (cited := documents_in(_cited(text))):
+        return [{"role": role, "content": "", **fields, "documents": cited}]
     if isinstance(text, list):
         text = [_part(part) for part in text]
     parts = text if isinstance(text, list) else []
@@ -292,7 +309,7 @@ def plain(content: Mapping[str, Any], role: str) -> list[Message]:
 def _part(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
-    for names, kind in ((("function_call", "functionCall"), "tool_call"), (RESPONSES, "tool_result")):
+    for names, kind in ((FUNCTIONS, "tool_call"), (RESPONSES, "tool_result"), (("reasoningContent",), "thinking")):
         inner = next((part[name] for name in names if isinstance(part.get(name), Mapping)), None)
         if inner is not None:
             return {**inner, "type": kind}
@@ -330,7 +347,9 @@ def _is_result(part: object) -> bool:
 
 
 def _tool_answer(part: Mapping[str, Any]) -> Message:
-    call = next(filter(None, (part.get(key) for key in ("tool_use_id", "call_id", "tool_call_id", "id"))), None)
+    call = next(
+        filter(None, (part.get(key) for key in ("tool_use_id", "toolUseId", "call_id", "tool_call_id", "id"))), None
+    )
     message: Message = {"role": "tool", "content": _result_text(part)}
     return {**message, "tool_call_id": call if isinstance(call, str) else json.dumps(call)} if call else message
 
@@ -354,6 +373,7 @@ def _document(content: Mapping[str, Any], text: str) -> object:
         inner.get("title")
         or inner.get("name")
         or inner.get("filename")
+        or inner.get("filepath")
         or known.get("title")
         or known.get("source")
         or None

@@ -79,6 +79,81 @@ def test_instructions_and_searched_files_ground_a_response(tmp_path: Path) -> No
     ]
 
 
+CITED = {
+    "citations": [
+        {"content": GUIDE, "title": "Guide", "url": "https://pier.example", "filepath": "a.md", "chunk_id": "0"}
+    ],
+    "intent": '["pier"]',
+}
+TOLD = {"role": "tool", "content": json.dumps(CITED)}
+ANSWER = {"role": "assistant", "content": LONG}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"messages": MESSAGES, "choices": [{"message": {**ANSWER, "context": CITED}}]},
+        {"request": {"messages": MESSAGES}, "response": {"choices": [{"message": {**ANSWER, "context": CITED}}]}},
+        {"messages": MESSAGES, "choices": [{"message": {**ANSWER, "context": {"messages": [TOLD]}}}]},
+        {"messages": MESSAGES, "choices": [{"messages": [TOLD, ANSWER]}]},
+        {"messages": [*MESSAGES, {**ANSWER, "context": CITED}]},
+        {"messages": [*MESSAGES, TOLD, ANSWER]},
+    ],
+    ids=["choices", "request and response", "first version", "extensions", "messages", "a tool's message"],
+)
+def test_azures_citations_of_ones_own_data_ground_the_answer(tmp_path: Path, row: object) -> None:
+    (entry,) = read_log(written(tmp_path / "log.jsonl", [row]))
+    assert isinstance(entry, LoggedConversation)
+    (document,) = entry.conversation.turns[-1].documents
+    assert (document.text, document.title, document.url) == (GUIDE, "Guide", "https://pier.example")
+
+
+@pytest.mark.parametrize("found", [{"intent": "[]"}, {"intent": "[]", "citations": []}])
+def test_an_answer_without_citations_and_one_after_an_answer_with_some(tmp_path: Path, found: object) -> None:
+    past = [*MESSAGES, {**ANSWER, "context": CITED}, *MESSAGES]
+    alone: dict[str, Any] = {"messages": [*MESSAGES, {**ANSWER, "context": found}]}
+    later: dict[str, Any] = {"messages": past, "choices": [{"message": {**ANSWER, "context": found}}]}
+    for row, said in ((alone, TALK), (later, [*TALK, *TALK])):
+        assert list(read(written(tmp_path / "log.jsonl", [row])).values()) == [said]
+
+
+def test_bedrocks_log_of_calls(tmp_path: Path) -> None:
+    used = {"toolUse": {"toolUseId": "u1", "name": "search", "input": {}}}
+    result = {"toolResult": {"toolUseId": "u1", "content": [{"text": GUIDE}], "status": "success"}}
+    asked = [
+        {"role": "user", "content": [{"text": ASKED}]},
+        {"role": "assistant", "content": [used]},
+        {"role": "user", "content": [result]},
+    ]
+    thought = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    converse = {
+        "output": {"message": {"role": "assistant", "content": [thought, {"text": LONG}]}},
+        "stopReason": "end_turn",
+    }
+    claude = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": LONG}]}
+    system = "Be brief. <context>It is old.</context>"
+    bodies = [
+        ({"system": [{"text": system}], "messages": asked}, converse),
+        ({"system": system, "messages": MESSAGES}, claude),
+        ({"messages": MESSAGES}, json.dumps(claude)),
+    ]
+    rows = [
+        {
+            "schemaType": "ModelInvocationLog",
+            "requestId": f"r{number}",
+            "input": {"inputContentType": "application/json", "inputBodyJson": given},
+            "output": {"outputContentType": "application/json", "outputBodyJson": body},
+        }
+        for number, (given, body) in enumerate(bodies)
+    ]
+    found = read(written(tmp_path / "log.jsonl", rows))
+    assert found == {
+        "r0": [("system", "Be brief.", ()), ("user", ASKED, ()), ("assistant", LONG, (GUIDE, "It is old."))],
+        "r1": [("system", "Be brief.", ()), ("user", ASKED, ()), ("assistant", LONG, ("It is old.",))],
+        "r2": TALK,
+    }
+
+
 def judged(log: Path) -> list[tuple[str, int]]:
     entries = [entry for entry in read_log(log) if isinstance(entry, LoggedConversation)]
     turns = [(str(entry.conversation.id), wanted_turns(entry, ClaimsMode.JUDGE)) for entry in entries]

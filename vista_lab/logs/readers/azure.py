@@ -26,6 +26,8 @@ def looks(content: Mapping[str, Any]) -> Likeness:
     if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
         return Likeness.EXACT
     messages = decode_json(content.get("messages"))
+    if "choices" in content:  # the answer: a chat of OpenAI's, in which the context of earlier answers is of no use
+        return Likeness.NONE
     found = isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
     return Likeness.EXACT if found else Likeness.NONE
 

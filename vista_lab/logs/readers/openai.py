@@ -2,6 +2,7 @@
 
 An answer beside the messages, as in stored completions (`choices`) and in logs of requests with their responses,
 is the last turn: `{"messages": [...], "choices": [...]}`, `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
+Bedrock's logs of calls are read as such requests. A request may have `system` beside its messages.
 Responses are read, too: `{"instructions": "…", "input": …, "output": [...]}`, or such a `request` with its `response`.
 Earlier answers are then the history that each request repeats: they are not judged, and the documents are not theirs.
 """
@@ -13,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
+from vista_lab.logs.paths import value_at
 from vista_lab.logs.payloads import Message, decode_json, input_messages, message_text, output_messages
 from vista_lab.logs.registry import Likeness, LogFormat
 from vista_lab.logs.roles import role_named
@@ -26,6 +28,7 @@ PAST = "an answer before that of its request is history and not judged"
 
 def looks(content: Mapping[str, Any]) -> Likeness:
     """Recognises a chat, or a request with its response; not a row of preferences."""
+    content = _called(content)
     if _has_messages(content):
         return Likeness.GUESS if "chosen" in content else Likeness.CLOSE
     if _items(content):
@@ -38,21 +41,35 @@ def parse(value: LogValue) -> LoggedConversation:
 
     Raises InputError without messages, or for a malformed one.
     """
-    content = value.content
+    content = _called(value.content)
     items = _items(content) if isinstance(content, Mapping) else []
     if not isinstance(content, Mapping) or not (items or _has_messages(content)):
         raise InputError('is not a chat; expected {"messages": [...]}')
     identity = value.first_id(content.get("id"), content.get("conversation_id"))
     documents = content.get("documents") or ()
     request = _request(content)
-    messages = _asked(request) if items else request["messages"]
+    messages = _asked(request) if items else [*_system(request), *request["messages"]]
     answer = output_messages(items) if items else answer_beside(content, messages)
     if not answer or not any(map(_is_answer, messages)):
         return logged([*messages, *answer], identity, value.line, documents=documents)
-    answer[-1] = {**answer[-1], "documents": documents}
+    answer[-1] = {**answer[-1], "documents": [*answer[-1].get("documents", ()), *documents]}
     past = [Omission(PAST, f"message {index}") for index, message in enumerate(messages) if _is_answer(message)]
     entry = logged([*messages, *answer], identity, value.line, omissions=past)
     return replace(entry, history=len(entry.conversation.turns) - max(1, sum(map(_is_answer, answer))))
+
+
+def _called(content: Any) -> Any:
+    """The request and the response of a call that Bedrock logged; another value as it is."""
+    try:
+        request, response = value_at(content, "input.inputBodyJson"), value_at(content, "output.outputBodyJson")
+    except InputError:
+        return content
+    return {"id": content.get("requestId"), "request": request, "response": response}
+
+
+def _system(request: Mapping[str, Any]) -> list[Message]:
+    told = request.get("system")
+    return [{"role": "system", "content": told}] if told and isinstance(told, str | list) else []
 
 
 def _is_answer(message: Any) -> bool:
