@@ -67,7 +67,7 @@ def _format(path: Path, value: LogValue) -> LogFormat:
 def _help() -> str:
     return (
         f"The formats are {', '.join(readers.names())}: name one with --format, or say which column of a table holds what with "
-        "--columns (docs/replay.md has an example of each)"
+        "--columns (docs/replay.md has an example of each, and short commands that convert exports of Slack, Zendesk and others)"
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.logs.payloads import decode_json
+from vista_lab.logs.roles import KEYS
 
 _STEP = re.compile(r"\.?(?P<key>[^.\[\]]+)|\[(?P<index>-?\d+|\*?)\]")
-_SPEAKERS = ("role", "from", "speaker", "sender", "author")
 DEEPEST = 6
 """Levels in which messages are looked for."""
 
@@ -87,4 +87,8 @@ def _holders(content: object, place: str, levels: int) -> Iterator[str]:
 
 
 def _is_message(item: object) -> bool:
-    return isinstance(item, Mapping) and len(item) > 1 and any(isinstance(item.get(key), str) for key in _SPEAKERS)
+    return (
+        isinstance(item, Mapping)
+        and len(item) > 1
+        and any(isinstance(item.get(key), str) for key in KEYS if key != "type")
+    )

@@ -17,7 +17,8 @@ from vista_lab.logs.payloads import Message, decode_json, message_text
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, broken_entry
 from vista_lab.logs.talks import logged
 
-_FIRST = datetime.min.replace(tzinfo=UTC)
+FIRST = datetime.min.replace(tzinfo=UTC)
+"""The time of what has none, in an order by time."""
 
 
 class Kind(Enum):
@@ -49,7 +50,7 @@ class Span:
     @property
     def order(self) -> datetime:
         """Sort key; spans without a time come first."""
-        return self.start or _FIRST
+        return self.start or FIRST
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversati
     if timeless and len(exchanges) > 1:
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
     said: list[_Said] = []
-    for one in sorted(exchanges, key=lambda it: it.start or _FIRST):
+    for one in sorted(exchanges, key=lambda it: it.start or FIRST):
         said = _continue_thread(_continue_thread(said, one.asked), one.answered)
     messages = [one.message for one in said]
     first = min(exchanges, key=lambda it: it.line or 0)

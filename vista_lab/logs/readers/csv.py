@@ -1,6 +1,7 @@
 """The user's own tables: CSV, or rows of any kind, with a map of their columns.
 
-A row is a message (`role`, `content`), an exchange (`question`, `answer`) or a conversation (`messages`). Rows of one
+A row is a message (`role`, `content`), an exchange (`question`, `answer`) or a conversation (`messages`). A list of events, as
+chat platforms export it (`vista_lab.logs.events`), is one or more conversations. Rows of one
 conversation are sorted by time if there is a column for it. A column may be a path into JSON, `traj[-1].content`.
 """
 
@@ -15,11 +16,11 @@ from typing import Any, Self
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Role
-from vista_lab.logs import payloads
+from vista_lab.logs import events, payloads
 from vista_lab.logs.labels import LabelColumn
 from vista_lab.logs.paths import messages_told, steps, value_at
 from vista_lab.logs.registry import Likeness, LogFormat
-from vista_lab.logs.roles import known_role, snake
+from vista_lab.logs.roles import KEYS, known_role, snake
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Omission, TurnGold, broken_entry
 from vista_lab.logs.talks import logged
 from vista_lab.logs.threads import moment
@@ -29,21 +30,18 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         *("conversation", "conversation_id", "thread", "thread_id"),
         *("session", "session_id", "chat_id", "dialog_id"),
     ),
-    "role": ("role", "speaker", "sender", "author", "from"),
-    "content": ("content", "text", "message", "utterance", "body"),
+    "role": tuple(key for key in KEYS if key not in events.LOOSE),
+    "content": events.TEXTS,
     # Last in each: columns of these names often hold who it was, beside a column with the text.
     "question": ("question", "query", "instruction", "input", "prompt", "user"),
     "answer": ("answer", "response", "output", "completion", "assistant"),
-    "time": ("time", "timestamp", "created_at", "date", "sent_at"),
+    "time": ("time", "timestamp", "created_at", "created_time", "date", "sent_at"),
     "documents": ("documents", "document", "context", "contexts", "passages", "sources"),
     "id": ("id", "message_id", "row_id"),
     "label": ("label", "gold"),
     "messages": (),
 }
 """The fields of a table, and the default column names of each."""
-
-TEXTS = (*USUAL["content"], "value")
-"""Names of a message's text."""
 
 NEEDED = ("conversation", "messages", "role", "content", "question", "answer")
 """Fields that a row must have, if they are mapped to a path."""
@@ -164,7 +162,9 @@ class _Row:
 
 
 def looks(content: Mapping[str, Any]) -> Likeness:
-    """Recognises a row by the usual names of columns."""
+    """Recognises a list of events, or a row by the usual names of columns."""
+    if _listed(content) is not None:
+        return Likeness.CLOSE
     try:
         Columns().among(map(str, content))
     except InputError:
@@ -201,6 +201,14 @@ def read(
         if value.headed and all(cell in (None, "") for cell in content.values()):
             continue  # a spreadsheet's blank row
         try:
+            if columns is None and (listed := _listed(content)) is not None:
+                for name, row in _of_events(content, listed, value):
+                    threads[name].append(row)
+                continue
+        except (InputError, RecursionError) as exc:
+            yield broken_entry(source, value, exc)
+            continue
+        try:
             keys = tuple(map(str, content))
             known = known or told.among(keys, every=value.headed)
         except InputError as exc:
@@ -234,24 +242,52 @@ def read(
             yield BrokenEntry(f"{source} conversation {name}", why)
 
 
+def _listed(content: Mapping[str, Any]) -> list[Any] | None:
+    """The events of an entry; None if it has none, or an answer beside them, whose history they are."""
+    return None if any(name in content for name in USUAL["answer"]) else events.found(content)
+
+
+def _of_events(content: Mapping[str, Any], listed: Sequence[Any], value: LogValue) -> list[tuple[str, _Row]]:
+    """The conversations of a list of events, by id: an event may name its own."""
+    names = (*USUAL["conversation"], "sender_id", "id")
+    usual = value.first_id(*map(_spelt(content).get, names))
+    parts: dict[str, list[Any]] = defaultdict(list)
+    for event in listed:
+        own = map(_spelt(event).get, USUAL["conversation"]) if isinstance(event, Mapping) else ()
+        parts[next((str(name) for name in own if name), usual)].append(event)
+    documents = payloads.evidence(content.get("documents"), "documents")
+    made: list[tuple[str, _Row]] = []
+    for name, part in parts.items():
+        omissions: list[Omission] = []
+        said = events.messages(part, omissions)
+        for message in filter(_answers, said):
+            message.update({"documents": [*message.get("documents", ()), *documents]})
+        made.append((name, _Row(said, None, None, value, omissions)))
+    return made
+
+
+def _spelt(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {snake(key): cell for key, cell in content.items()}
+
+
 def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     names = columns.names
     omissions: list[Omission] = []
     cells = columns.cells(content, omissions)
-    messages: list[payloads.Message]
+    said: list[payloads.Message]
     if "messages" in names:
-        messages = _messages(cells["messages"], names["messages"])
+        said = _messages(cells["messages"], names["messages"], omissions)
     elif "role" in names and "content" in names:
-        messages = [{"role": known_role(cells["role"]), "content": _text(cells["content"])}]
+        said = [{"role": known_role(events.speaker({"role": cells["role"]})), "content": _text(cells["content"])}]
     else:
         asked = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
-        said = _talk(cells.get("answer")) or [{"role": "assistant", "content": _text(cells.get("answer"))}]
-        messages = said if any(message["role"] == "user" for message in said) else [*asked, *said]
-        if not any(map(_answers, messages)):
+        answered = _talk(cells.get("answer")) or [{"role": "assistant", "content": _text(cells.get("answer"))}]
+        said = answered if any(message["role"] == "user" for message in answered) else [*asked, *answered]
+        if not any(map(_answers, said)):
             raise InputError(f"has no text in its column {names['answer']!r}, the answer")
     documents = payloads.evidence(cells.get("documents"), names.get("documents", ""))
-    answers = [message for message in messages if _answers(message)]
-    for message in answers if "messages" in names else messages[-1:]:
+    answers = [message for message in said if _answers(message)]
+    for message in answers if "messages" in names else said[-1:]:
         message.update({"documents": documents} if documents else {})
     labels = LabelColumn(names.get("label", ""), columns.yes_is_fine)
     gold = labels.gold(payloads.decode_json(cells.get("label"))) if answers else None
@@ -260,7 +296,7 @@ def _row(content: Mapping[str, Any], columns: Columns, value: LogValue) -> _Row:
     except InputError as exc:
         hint = f"if the rows are in order, leave the column {names['time']!r} unread with --columns time={UNREAD}"
         raise InputError(f"{exc}; {hint}") from exc
-    return _Row(messages, at, gold, value, omissions)
+    return _Row(said, at, gold, value, omissions)
 
 
 def _talk(cell: object) -> list[payloads.Message]:
@@ -272,21 +308,16 @@ def _talk(cell: object) -> list[payloads.Message]:
     return payloads.output_messages(talk) if items and all({"role", "type"} & item.keys() for item in items) else []
 
 
-def _messages(cell: object, name: str) -> list[payloads.Message]:
-    """The messages of a conversation in one cell, by the usual names of their roles and texts."""
+def _messages(cell: object, name: str, omissions: list[Omission]) -> list[payloads.Message]:
+    """The messages of a conversation in one cell: a chat API's, or events."""
     items = payloads.decode_json(cell)
     if not isinstance(items, list) or not items:
         raise InputError(f"has {str(cell)[:60]!r} in {name!r}; expected a list of messages")
-    return [message for item in items for message in _message(item, name)]
-
-
-def _message(item: object, name: str) -> list[payloads.Message]:
-    if not isinstance(item, Mapping):
-        raise InputError(f"has {str(item)[:60]!r} in {name!r}; expected messages with a role and a text")
-    if found := payloads.input_messages(item) if "role" in item or "type" in item else []:
-        return found
-    role = next((item[key] for key in USUAL["role"] if key in item), None)
-    return [{"role": known_role(role), "content": _text(next((item[key] for key in TEXTS if key in item), None))}]
+    if events.are_events(items):
+        return events.messages(items, omissions)
+    return [
+        message for item in items for message in payloads.input_messages(item) or events.messages([item], omissions)
+    ]
 
 
 def _answers(message: payloads.Message) -> bool:
@@ -300,12 +331,14 @@ def _text(cell: object) -> str:
         texts = [text for text in parts if text is not None]
         if texts and len(texts) == len(parts):
             return "\n".join(texts)
+        if (nested := events.text_of(cell)) is not None:
+            return nested
         raise InputError(
             f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, by a path if "
             "it is inside (answer=traj[-1].content), or the log's format with --format"
         )
     text = payloads.decode_json(cell)  # a text that was stored as JSON
-    return "" if cell is None else text if isinstance(text, str) else str(cell)
+    return "" if cell is None else (events.text_of(text) or "") if isinstance(text, str) else str(cell)
 
 
 def _conversation(
