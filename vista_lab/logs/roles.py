@@ -64,7 +64,8 @@ def known_role(name: object) -> str:
 
 def parse_roles(told: str) -> dict[str, str]:
     """Parses a map such as `operator=assistant,bot user=user`. Raises ConfigError for a part that maps no name to a role."""
-    return checked(dict(tuple(map(str.strip, part.rpartition("=")[::2])) for part in told.split(",")))
+    pairs = (part.rpartition("=") for part in told.split(","))
+    return checked({name.strip(): role.strip() for name, _, role in pairs})
 
 
 def checked(roles: Roles) -> dict[str, str]:
