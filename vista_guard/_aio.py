@@ -43,6 +43,21 @@ async def off_loop(chars: int, call: Callable[P, R], *args: P.args, **kwargs: P.
     return await run(call, *args, **kwargs)
 
 
+def in_daemon_thread(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+    """Runs a call that may hang in a thread of its own: it takes no place from other work and holds up no exit."""
+    future: Future[R] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call(*args, **kwargs))
+        except BaseException as exc:
+            future.set_exception(exc)
+
+    future.set_running_or_notify_cancel()  # nobody can cancel what has begun
+    Thread(target=work, name="vista-guard-daemon", daemon=True).start()
+    return future
+
+
 @lru_cache(maxsize=1)
 def _thread(process: int) -> ThreadPoolExecutor:
     # A forked child has none of its parent's threads: it gets a thread of its own.

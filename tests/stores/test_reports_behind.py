@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sql
 
 from tests.pace import auntil
 from tests.raising import raises
@@ -19,6 +20,7 @@ from vista_guard.errors import StoreError
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports import store as report_store
+from vista_guard.stores.reports.database import make_engine
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation
 
 SOON = 600.0
@@ -153,3 +155,52 @@ def test_a_killed_process_loses_no_report_of_a_delivered_answer(file: Path) -> N
     done = subprocess.run([sys.executable, "-c", KILLED, f"sqlite:///{file}"], check=False, timeout=120)
     assert done.returncode == -9
     assert stored(file) == 20
+
+
+async def test_a_database_that_hangs_takes_no_thread_from_the_turns(file: Path, holder: sqlite3.Connection) -> None:
+    store = SqlReports(f"sqlite:///{file}?timeout=3600")
+    await store.write(report("kept"))
+    holder.execute("BEGIN EXCLUSIVE")
+    hanging = [asyncio.create_task(store.forget("gone")) for _ in range(64)]  # more than asyncio has threads
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(SOON):
+        assert await asyncio.to_thread(lambda: "judged") == "judged"
+    holder.execute("COMMIT")
+    assert set(await asyncio.gather(*hanging)) == {0}
+    await store.aclose()
+
+
+HANGING = """
+import asyncio, os, sqlite3, sys
+sys.path.insert(0, os.getcwd())
+from vista_guard.stores.reports import SqlReports
+
+async def main():
+    store = SqlReports(f"sqlite:///{sys.argv[1]}?timeout=3600")
+    reading = [asyncio.create_task(store.chat_facts("acme")), asyncio.create_task(store.forget("gone"))]
+    await asyncio.sleep(0.2)
+
+holder = sqlite3.connect(sys.argv[1], isolation_level=None)
+holder.execute("BEGIN EXCLUSIVE")
+asyncio.run(main())
+"""
+
+
+def test_a_database_that_hangs_does_not_hold_up_the_end_of_the_process(file: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", HANGING, str(file)], check=False, timeout=SOON)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("query", "seconds"), [("", 10), ("?connect_timeout=2", "2")])
+def test_a_server_that_has_vanished_is_not_waited_for_long(query: str, seconds: object) -> None:
+    engine = make_engine(f"postgresql+psycopg://guard@db.invalid/guard{query}")
+    given: dict[str, object] = {}
+
+    def connect(_dialect: object, _record: object, _args: object, options: dict[str, object]) -> None:
+        given.update(options)
+        raise ConnectionError
+
+    sql.event.listen(engine, "do_connect", connect)
+    with pytest.raises(ConnectionError):
+        engine.connect()
+    assert (given["connect_timeout"], given["tcp_user_timeout"]) == (seconds, 30_000)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sql
 
-from vista_guard._aio import after_fork
+from vista_guard._aio import after_fork, in_daemon_thread
 from vista_guard.errors import InputError
 from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import digest
@@ -130,7 +130,6 @@ class LatestFacts:
         after_fork(self._reset)  # the thread is the parent's
 
     def _reset(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "vista-guard-channel")
         self._reading: dict[str, Future[tuple[ChatFact, ...]]] = {}
         self._known: dict[str, tuple[str, ...]] = {}
         self._failed = False
@@ -139,7 +138,7 @@ class LatestFacts:
         """The texts of the tenant's facts, the oldest first; behind a proxy without keys, those of no tenant among them."""
         reading = self._reading.get(tenant)
         if reading is None or reading.done():
-            reading = self._reading[tenant] = self._thread.submit(self._read, tenant)
+            reading = self._reading[tenant] = in_daemon_thread(self._read, tenant)
         answer = asyncio.wrap_future(reading)
         answer.add_done_callback(lambda done: done.exception())  # one that comes too late is nobody's
         wait_s = _PATIENCE_S if self._known or self._failed else _OPENING_S
@@ -151,10 +150,6 @@ class LatestFacts:
             logger.warning("facts about the chat that people added are not read anew: %s", failure)
         self._failed = failure is not None
         return self._known.get(tenant, ())
-
-    def close(self) -> None:
-        """Ends the thread once it has read."""
-        self._thread.shutdown(wait=False)
 
     def _read(self, tenant: str) -> tuple[ChatFact, ...]:
         tenants = [tenant, ""] if tenant == ANONYMOUS else [tenant]

@@ -183,9 +183,21 @@ def make_engine(url: str) -> sql.Engine:
     return engine
 
 
+_LIBPQ_LIMITS = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+"""Libpq's settings (seconds, `tcp_user_timeout` milliseconds) where a URL gives none. Its own let a vanished server take minutes."""
+
+
 def _options(url: sql.URL) -> dict[str, Any]:
     if url.get_backend_name() != "sqlite":
-        return {"pool_pre_ping": True}
+        limits = _LIBPQ_LIMITS if url.drivername.partition("+")[2] in ("psycopg", "psycopg2", "") else {}
+        given = {name: value for name, value in limits.items() if name not in url.query}
+        return {"pool_pre_ping": True, "connect_args": given}
     if url.database in (None, "", ":memory:"):
         # Every connection to ":memory:" is a database of its own: keep exactly one.
         pool = {"poolclass": sql.QueuePool, "pool_size": 1, "max_overflow": 0}

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sql
 
-from vista_guard._aio import after_fork
+from vista_guard._aio import after_fork, in_daemon_thread
 from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
@@ -430,7 +430,6 @@ class SqlReports:
 
     async def aclose(self) -> None:
         """Writes queued reports, for at most a few seconds, and closes the pool of connections."""
-        self._channel.close()
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 
@@ -465,4 +464,6 @@ class SqlReports:
         return deleted
 
     async def _run(self, operation: str, work: Callable[[sql.Connection], T], *, writes: bool = True) -> T:
-        return await asyncio.to_thread(self._database.write if writes else self._database.run, operation, work)
+        # Not in asyncio's threads, which also judge turns: a database that hangs must not take them all.
+        run = self._database.write if writes else self._database.run
+        return await asyncio.wrap_future(in_daemon_thread(run, operation, work))
