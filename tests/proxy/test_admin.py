@@ -7,11 +7,12 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -417,12 +418,23 @@ def test_probes_tell_the_state_of_every_store(knowledge: MemoryKnowledge, tmp_pa
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
 
 
+def test_reports_that_fail_later_take_no_guard_out_of_service(knowledge: MemoryKnowledge, tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    made = site(knowledge, SqlReports(f"sqlite:///{file}"))
+    assert made.client.get("/readyz").json()["checks"] == {"knowledge": "ok", "reports": "ok"}
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("DROP TABLE vista_guard_reports")
+    answer = made.client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    assert answer.json()["checks"] == {"knowledge": "ok", "reports": "unreachable"}
+
+
 async def test_the_log_says_that_a_store_was_too_slow(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(admin, "PROBE_TIMEOUT_S", 0.001)
     assert await admin._probe("reports", asyncio.Event().wait()) == "unreachable"
-    assert "not ready: reports: no answer in 0.001 s" in caplog.text
+    assert "/readyz: reports: no answer in 0.001 s" in caplog.text
 
 
 def test_documents_that_tenants_would_share_are_refused(knowledge: MemoryKnowledge) -> None:

@@ -33,6 +33,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 MOST_TEXTS = 64
 MOST_KNOWN = 10_000
 PROBE = "readyz"
+REPORTS = "reports"
 
 _CHECK_EXAMPLE: JsonValue = {
     "messages": [
@@ -214,11 +215,17 @@ def _add_health(routes: APIRouter, guard: Guard, settings: ProxySettings) -> Non
         """The process answers."""
         return {"status": "ok"}
 
+    answered: set[str] = set()
+
     @routes.get("/readyz")
     async def ready() -> JSONResponse:
-        """Every store answers. The judge was loaded before the server started; upstream is named, not asked."""
+        """Knowledge and documents answer, and reports have answered once. The judge was loaded before the server started;
+        upstream is named, not asked."""
         checks = await _readiness(guard)
-        status = "ready" if all(answer == "ok" for answer in checks.values()) else "not ready"
+        failing = {name for name, answer in checks.items() if answer != "ok"}
+        answered.update(checks.keys() - failing)
+        # Later reports wait in memory, and answers go on: their database must not take all guards out of service at once.
+        status = "not ready" if failing - {name for name in answered if name.startswith(REPORTS)} else "ready"
         content: Json = {"status": status, "judge": guard.parts.judge.info.name, "checks": checks}
         if settings.names_upstream:  # who asks needs no key: elsewhere only the log says it
             content["upstream"] = settings.upstream_address
@@ -271,7 +278,7 @@ async def _readiness(guard: Guard) -> dict[str, str]:
     if guard.parts.documents is not None:
         probes["documents"] = guard.parts.documents.search(PROBE, 1)
     for number, store in enumerate(_report_stores(guard), 1):
-        probes["reports" if number == 1 else f"reports_{number}"] = store.reports(PROBE, limit=1)
+        probes[REPORTS if number == 1 else f"{REPORTS}_{number}"] = store.reports(PROBE, limit=1)
     answers = await asyncio.gather(*(_probe(name, probe) for name, probe in probes.items()))
     return dict(zip(probes, answers, strict=True))
 
@@ -281,6 +288,6 @@ async def _probe(name: str, probe: Awaitable[object]) -> str:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             await probe
     except (VistaGuardError, TimeoutError) as exc:
-        logger.error("not ready: %s: %s", name, str(exc) or f"no answer in {PROBE_TIMEOUT_S:g} s")
+        logger.error("/readyz: %s: %s", name, str(exc) or f"no answer in {PROBE_TIMEOUT_S:g} s")
         return "unreachable"
     return "ok"
