@@ -6,6 +6,7 @@ Every model is frozen and has a stable JSON form. Offsets are Python string indi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
@@ -462,8 +463,14 @@ class PartFailure(Noun):
     at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
 
-UNREAD, UNWRITTEN = "evidence could not be read", "knowledge was not stored"
-"""How a report's warning begins whose store failed."""
+UNREAD, UNWRITTEN, UNREPORTED = "evidence could not be read", "knowledge was not stored", "the report was not stored"
+STORE_WARNINGS = {"read": UNREAD, "write": UNWRITTEN, "reports": UNREPORTED}
+"""How a report's warning begins whose store failed, by `PartFailure.kind`."""
+
+
+def failed_stores(warnings: Sequence[str]) -> list[str]:
+    """The kinds of `STORE_WARNINGS` among a report's warnings, once each."""
+    return [kind for kind, sign in STORE_WARNINGS.items() if any(line.startswith(sign) for line in warnings)]
 
 
 class Attempt(Noun):

@@ -38,7 +38,7 @@ from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
-from vista_guard.types import Label, TurnReport
+from vista_guard.types import STORE_WARNINGS, Label, TurnReport
 
 __all__ = ["chroma_server"]  # a fixture
 
@@ -463,6 +463,16 @@ def test_metrics_count_turns_and_hold_no_text(guarded: Site) -> None:
     assert grown["vista_guard_gate_seconds_count{'gate': 'turn'}"] == 3
     page = guarded.get("/metrics").text
     assert not [text for text in ("pier", "c1", "acme", ACME, "Unknown") if text in page]
+
+
+def test_metrics_count_reports_that_are_not_stored(knowledge: MemoryKnowledge, tmp_path: Path) -> None:
+    made = site(knowledge, SqlReports(f"sqlite:///{tmp_path / 'missing' / 'reports.sqlite'}"))
+    before = _samples(made)
+    for name in ("c1", "c2"):
+        made.post("/guard/check", check_body(PIER, conversation_id=name))
+    counted = "vista_guard_store_failures_total{'kind': '%s'}"
+    grown = {kind: _samples(made)[counted % kind] - before[counted % kind] for kind in STORE_WARNINGS}
+    assert grown == {"read": 0, "write": 0, "reports": 2}
 
 
 def _samples(site: Site) -> dict[str, float]:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from vista_guard.openai_api.fields import Place
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.instruments import TurnFigures
-from vista_guard.types import Action, Label
+from vista_guard.types import STORE_WARNINGS, Action, Label
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -29,6 +29,12 @@ UPSTREAM_ERRORS: tuple[UpstreamError, ...] = get_args(UpstreamError)
 _turns = Counter("vista_guard_turns", "Turns judged.", ("action", "gate"), registry=REGISTRY)
 _claims = Counter("vista_guard_claims", "Claims judged.", ("label",), registry=REGISTRY)
 _unchecked = Counter("vista_guard_unchecked_claims", "Claims that could not be judged.", registry=REGISTRY)
+_stores = Counter(
+    "vista_guard_store_failures",
+    "Turns whose evidence could not be read, or whose knowledge or report was not written at once.",
+    ("kind",),
+    registry=REGISTRY,
+)
 _seconds = Histogram(
     "vista_guard_gate_seconds",
     "Time that the guard took for a turn: its stages, without upstream.",
@@ -53,6 +59,8 @@ for _gate in GATES:
         _turns.labels(_action.value, _gate)
 for _label in Label:
     _claims.labels(_label.value)
+for _failed in STORE_WARNINGS:
+    _stores.labels(_failed)
 for _kind in UPSTREAM_ERRORS:
     _upstream.labels(_kind)
 
@@ -70,6 +78,8 @@ def count_turn(turn: TurnFigures) -> None:
     for label, count in turn.labels.items():
         _claims.labels(label).inc(count)
     _unchecked.inc(sum(turn.unchecked.values()))
+    for kind in turn.failed_stores:
+        _stores.labels(kind).inc()
 
 
 def count_upstream_error(kind: UpstreamError) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from opentelemetry.metrics import MeterProvider, get_meter
 
 from vista_guard.telemetry import attributes
-from vista_guard.types import Action, TurnReport, Unchecked, Usage
+from vista_guard.types import Action, TurnReport, Unchecked, Usage, failed_stores
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class TurnFigures:
     """The figures of one turn. They hold no text, conversation or tenant.
 
     `seconds` is the time that the guard took: its stages, without the agent. `confidences` are (label, confidence) pairs,
-    `unchecked` counts claims by `error_type`.
+    `unchecked` counts claims by `error_type`, `failed_stores` has the keys of `types.STORE_WARNINGS`.
     """
 
     action: Action
@@ -31,6 +31,7 @@ class TurnFigures:
     labels: Mapping[str, int]
     confidences: tuple[tuple[str, float], ...]
     unchecked: Mapping[str, int]
+    failed_stores: tuple[str, ...]
     evidence_missing: bool
     usage: Usage
 
@@ -50,6 +51,7 @@ def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
         labels=Counter(label for label, _ in confidences),
         confidences=tuple(confidences),
         unchecked=Counter(map(error_type, report.unchecked)),
+        failed_stores=tuple(failed_stores(report.warnings)),
         evidence_missing=report.evidence_missing,
         usage=report.usage,
     )

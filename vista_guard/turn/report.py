@@ -13,6 +13,7 @@ from vista_guard.policy.turn_risk import REMEMBERED, vista_score
 from vista_guard.protocols import TextSink
 from vista_guard.turn.work import Emit, Parts, Work, writable
 from vista_guard.types import (
+    UNREPORTED,
     UNWRITTEN,
     Action,
     Claim,
@@ -157,7 +158,7 @@ async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
         except StoreError as exc:
             logger.error("the report of turn %s was not stored: %s", finished.turn_index, exc)
             parts.telemetry.instruments.record_sink_error(exc)
-            warnings.append(f"the report was not stored: {exc}")
+            warnings.append(f"{UNREPORTED}: {exc}")
     return finished.model_copy(update={"warnings": (*finished.warnings, *warnings)}) if warnings else finished
 
 

@@ -16,14 +16,13 @@ from vista_guard.stores.reports.tables import LABELS
 from vista_guard.telemetry.instruments import error_type
 from vista_guard.types import (
     UNCHECKED,
-    UNREAD,
-    UNWRITTEN,
     Action,
     FailedPart,
     Finding,
     PartFailure,
     TurnReport,
     TurnTexts,
+    failed_stores,
     label_of,
 )
 
@@ -127,8 +126,7 @@ NOT_ERRORS = frozenset({"code", "encoded"})
 
 def failures_of(report: TurnReport) -> list[PartFailure]:
     """Returns what failed in judge and stores, once for each kind."""
-    stores = {"read": UNREAD, "write": UNWRITTEN}
-    failed = [kind for kind, sign in stores.items() if any(line.startswith(sign) for line in report.warnings)]
+    failed = failed_stores(report.warnings)
     kinds: list[tuple[FailedPart, str]] = [("store", kind) for kind in failed]
     if "read" not in failed:  # else the claims are unjudged for want of evidence
         kinds += [("judge", kind) for kind in sorted(set(map(error_type, report.unchecked)) - NOT_ERRORS)]
