@@ -69,7 +69,7 @@ def assemble(
         "judge": _judge(named, loaded, embedder, retriever),
         "policy": _as_object(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
         "persona": _persona(named["persona"], loaded),
-        "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
+        "sinks": (*sinks, *_report_sinks(loaded, stores["knowledge"]), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
         "ungrounded": "trust" if loaded.strict_reference else loaded.ungrounded,
@@ -318,7 +318,7 @@ def _used_folder(settings: Settings) -> Path | None:
     return folder if (folder / "chroma.sqlite3").is_file() else None
 
 
-def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
+def _report_sinks(settings: Settings, knowledge: KnowledgeStore) -> tuple[Sink, ...]:
     if settings.reports is None:
         if settings.record != "verdicts":
             raise ConfigError(
@@ -333,6 +333,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
             record=settings.record,
             text_retention_days=settings.text_retention_days,
             report_retention_days=settings.report_retention_days,
+            knowledge=knowledge,
         ),
     )
 

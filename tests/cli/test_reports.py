@@ -119,6 +119,8 @@ def test_what_is_past_its_time_is_deleted_at_once(monkeypatch: pytest.MonkeyPatc
     done = run("db", "prune")
     assert (done.exit_code, done.stdout) == (0, "deleted 2 reports and the texts of 0\n")
     assert [row.conversation_id for row in ReportReader("sqlite:///data/reports.sqlite").page().rows] == ["c"]
+    monkeypatch.delenv("VISTA_GUARD_REPORT_RETENTION_DAYS")
+    assert "report_retention_days" in run("db", "prune").stderr
 
 
 def test_a_conversation_and_a_tenant_are_forgotten() -> None:

@@ -166,6 +166,22 @@ async def test_a_sink_that_writes_deletes_what_is_past_its_time(tmp_path: Path) 
     await store.aclose()
 
 
+async def test_knowledge_goes_with_the_last_report_of_its_conversation(tmp_path: Path) -> None:
+    url, knowledge = f"sqlite:///{tmp_path / 'reports.sqlite'}", MemoryKnowledge(WordEmbedder())
+    guard, store = Guard(judge(), "strict", knowledge=knowledge), SqlReports(url)
+    for name, days in (("old", (8,)), ("both", (9, 0)), ("new", (0,))):
+        report = await guard.acheck(talk(TRUTH).model_copy(update={"id": name}))
+        for age in days:
+            made_at = report.created_at - timedelta(days=age)
+            await store.write(report.model_copy(update={"id": f"{name} {age}", "created_at": made_at}))
+    await store.aclose()
+    store = SqlReports(url, report_retention_days=7, knowledge=knowledge)
+    await store.write(report)
+    assert sorted(row.id for row in store.reader.page().rows) == sorted(["both 0", "new 0", report.id])
+    assert [name for name in ("old", "both", "new") if await knowledge.delivered(name)] == ["both", "new"]
+    await store.aclose()
+
+
 async def test_much_text_is_cut(tmp_path: Path) -> None:
     guard, store = guard_keeping("delivered", tmp_path)
     long = Document(id="long", text="Stones and shells. " * 40_000)

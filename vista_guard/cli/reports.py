@@ -83,17 +83,21 @@ def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> No
 def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None:
     """Delete texts and reports that are past their retention.
 
-    The settings `text_retention_days` and `report_retention_days` set it. A guard that writes reports also does this,
-    every hour and in small batches.
+    The settings `text_retention_days` and `report_retention_days` set it; the knowledge of conversations of which no
+    report is left goes too. A guard that writes reports also does this, every hour and in small batches.
 
     Example: `vista-guard db prune`
     """
     with exit_codes():
+        from vista_guard.assembly import kept_knowledge
         from vista_guard.stores.reports.retention import prune_all
 
         settings, url = settings_and_url(reports, data_dir)
-        old, texts = prune_all(url, settings.report_retention_days)
+        days = settings.report_retention_days
+        old, texts = prune_all(url, days, None if days is None else kept_knowledge(settings))
         typer.echo(f"deleted {old:,} reports and the texts of {texts:,}")
+        if days is None:
+            typer.echo("no report is too old: report_retention_days is not set", err=True)
 
 
 def forget(

@@ -190,7 +190,7 @@ _LIBPQ_LIMITS = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""Libpq's settings (seconds, `tcp_user_timeout` milliseconds) where a URL gives none. Its own let a vanished server take minutes."""
+"""Libpq's settings (seconds, `tcp_user_timeout` milliseconds) where a URL gives none; its own wait minutes."""
 
 
 def _options(url: sql.URL) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from vista_guard._aio import run
+from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database, Schema, look, truncate_log, upgrade
 from vista_guard.stores.reports.queries import owned_by
@@ -70,6 +72,29 @@ def prune(
     if touched:
         _recount(connection, list(touched))
     return reports, texts
+
+
+def outdated(connection: sql.Connection, now: datetime, report_days: float, *, most: int = BATCH) -> list[str]:
+    """The ids of conversations all of whose reports are older than `report_days`; all those that `prune`, called next, drops."""
+    last = CONVERSATIONS.c.last_at
+    old = sql.select(CONVERSATIONS.c.conversation_id).where(last < now - timedelta(days=report_days))
+    return list(connection.execute(old.order_by(last).limit(most)).scalars())
+
+
+def prune_with_knowledge(
+    database: Database, now: datetime, report_days: float | None, knowledge: KnowledgeStore | None
+) -> tuple[int, int]:
+    """Like `prune`; first forgets what the conversations established that go: only their reports know their ids. Blocks."""
+    operation = "delete old reports"
+    if knowledge is not None and report_days is not None:
+        ids = database.run(operation, lambda connection: outdated(connection, now, report_days))
+
+        async def forget_all() -> None:
+            for conversation_id in ids:
+                await knowledge.forget(conversation_id)
+
+        run(forget_all())
+    return database.write(operation, lambda connection: prune(connection, now, report_days))
 
 
 def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
@@ -141,11 +166,14 @@ def bring_up_to_date(url: str) -> Schema:
         return upgrade(database.engine)
 
 
-def prune_all(url: str, report_days: float | None) -> tuple[int, int]:
-    """Deletes all reports older than `report_days` unless None, and all expired texts, in batches; returns both numbers."""
+def prune_all(url: str, report_days: float | None, knowledge: KnowledgeStore | None = None) -> tuple[int, int]:
+    """Deletes all reports older than `report_days` unless None, and all expired texts, in batches; returns both numbers.
+
+    `knowledge` forgets the conversations of which no report is left.
+    """
     now, reports, texts = datetime.now(UTC), 0, 0
     with closing(Database(url, create=False)) as database:
-        while any(deleted := database.write("delete old reports", lambda c: prune(c, now, report_days))):
+        while any(deleted := prune_with_knowledge(database, now, report_days, knowledge)):
             reports, texts = reports + deleted[0], texts + deleted[1]
         if database.is_sqlite:
             database.write("delete old reports", truncate_log)

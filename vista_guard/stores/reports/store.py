@@ -26,6 +26,7 @@ import sqlalchemy as sql
 
 from vista_guard._aio import after_fork, in_daemon_thread
 from vista_guard.errors import StoreError
+from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
 from vista_guard.stores.reports.channel import LatestFacts
@@ -367,6 +368,7 @@ class SqlReports:
             was checked against; `full` also the draft, even a withheld one.
         text_retention_days: deletes those texts after so many days; None keeps them.
         report_retention_days: deletes reports, with all that belongs to them, after so many days; None keeps them.
+        knowledge: forgets the conversations of which no report is left then.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
@@ -379,11 +381,13 @@ class SqlReports:
         record: Record = "verdicts",
         text_retention_days: float | None = None,
         report_retention_days: float | None = None,
+        knowledge: KnowledgeStore | None = None,
     ) -> None:
         self.record: Record = record
         self._database = Database(database)
         self._text_days = text_retention_days
         self._report_days = report_retention_days
+        self._knowledge = knowledge
         self._pruned = -PRUNE_EVERY_S
         self._writer = _Writer(self._database.name, self._write)
         self._channel = LatestFacts(self._database)
@@ -448,9 +452,7 @@ class SqlReports:
         """Deletes one batch of expired rows. While batches come back full, each write deletes another."""
         now = datetime.now(UTC)
         try:
-            deleted = self._database.write(
-                "delete old reports", lambda connection: retention.prune(connection, now, self._report_days)
-            )
+            deleted = retention.prune_with_knowledge(self._database, now, self._report_days, self._knowledge)
         except StoreError as exc:  # the report is written; the next write tries again
             logger.error("old reports were not deleted: %s", exc)
             deleted = (0, 0)
