@@ -123,9 +123,20 @@ def test_what_is_past_its_time_is_deleted_at_once(monkeypatch: pytest.MonkeyPatc
     assert "report_retention_days" in run("db", "prune").stderr
 
 
+def test_a_tenants_conversation_is_found_by_its_own_id_and_by_the_stored_one() -> None:
+    made = filled()
+    for tenant, name in (("acme", "b"), ("acme", "acme/b")):
+        listed = run("reports", "list", "--tenant", tenant, "--conversation", name)
+        assert [line.split()[0] for line in listed.stdout.splitlines()] == [made[1].id]
+    assert run("reports", "export", "b.jsonl", "--tenant", "acme", "--conversation", "b").exit_code == 0
+    assert TurnReport.model_validate_json(Path("b.jsonl").read_text("utf-8")) == made[1]
+    assert run("reports", "list", "--tenant", "zoo", "--conversation", "b").stdout == ""
+
+
 def test_a_conversation_and_a_tenant_are_forgotten() -> None:
     filled()
     one = run("forget", "--tenant", "acme", "--conversation", "a")
+    assert "VISTA_GUARD_CHROMA_URL" in one.stderr  # no knowledge lies here
     assert (one.exit_code, one.stdout) == (0, "forgot 1 reports and 0 claims of knowledge\n")
     reader = ReportReader("sqlite:///data/reports.sqlite")
     assert [row.conversation_id for row in reader.page().rows] == ["c", "acme/b"]

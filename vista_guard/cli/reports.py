@@ -14,6 +14,7 @@ from vista_guard.cli.common import DataDirOption, command_group, exit_codes, giv
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
+    from vista_guard.stores.reports import ReportReader
 
 
 ReportsOption = Annotated[
@@ -39,6 +40,15 @@ def settings_and_url(reports: str | None, data_dir: Path | None) -> tuple[Settin
     if settings.reports is None:
         settings = settings.model_copy(update={"reports": "sqlite"})
     return settings, reports_url(settings) or ""
+
+
+def stored_conversation(reader: ReportReader, conversation: str | None, tenant: str | None) -> str | None:
+    """The id under which a conversation's reports are stored: the proxy puts the tenant before it."""
+    from vista_guard.stores.reports import ReportFilter
+
+    scoped = f"{tenant}/{conversation}"
+    known = tenant and conversation and reader.page(ReportFilter(conversation_id=scoped, tenant=tenant), limit=1).rows
+    return scoped if known else conversation
 
 
 reports = command_group("reports", "List and export stored reports.")
@@ -131,14 +141,21 @@ def forget(
         settings, url = settings_and_url(reports, data_dir)
         name = f"{tenant}/{conversation}" if tenant is not None and conversation is not None else conversation
         deleted, claims = asyncio.run(_forget(settings, url, name, tenant))
-        typer.echo(f"forgot {deleted:,} reports and {claims:,} claims of knowledge")
+        typer.echo(f"forgot {deleted:,} reports and {claims or 0:,} claims of knowledge")
+        if claims is None and settings.store != "memory":
+            typer.echo(
+                "no knowledge is kept in the data folder: where the guard keeps it elsewhere, set VISTA_GUARD_CHROMA_URL, or "
+                "VISTA_GUARD_STORE and VISTA_GUARD_STORE_URL, as for the guard, and forget again",
+                err=True,
+            )
 
 
-async def _forget(settings: Settings, url: str, conversation: str | None, tenant: str | None) -> tuple[int, int]:
+async def _forget(settings: Settings, url: str, conversation: str | None, tenant: str | None) -> tuple[int, int | None]:
+    """The numbers of reports and of claims of knowledge; None where no knowledge is kept."""
     from vista_guard.assembly import kept_knowledge
     from vista_guard.stores.reports import SqlReports
 
-    store, knowledge, claims = SqlReports(url), kept_knowledge(settings), 0
+    store, knowledge, claims = SqlReports(url), kept_knowledge(settings), None
     try:
         names = [conversation] if conversation is not None else store.reader.conversation_ids(tenant or "")
         # Knowledge first: only the reports know which conversations a tenant had.

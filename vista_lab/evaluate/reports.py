@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
-from vista_guard.cli.reports import ReportsOption, settings_and_url
+from vista_guard.cli.reports import ReportsOption, settings_and_url, stored_conversation
+
+CONVERSATION_HELP = "Only this conversation. The proxy's ids are TENANT/ID; or name the tenant with --tenant."
 
 
 class Format(StrEnum):
@@ -46,7 +48,7 @@ def export(
         list[str] | None,
         typer.Option(metavar="LABEL", help="Only turns with a claim of this label, or UNCHECKED; may be repeated."),
     ] = None,
-    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
+    conversation: Annotated[str | None, typer.Option(metavar="ID", help=CONVERSATION_HELP)] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Include the kept texts (see the setting record).")] = False,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
@@ -60,16 +62,16 @@ def export(
         from vista_guard.types import Action
         from vista_lab.evaluate.export import write
 
-        query = ReportFilter(
-            start=start,
-            end=end,
-            tenant=tenant,
-            policy=policy,
-            actions=tuple(Action(one.value) for one in action or ()),
-            labels=tuple(label or ()),
-            conversation_id=conversation,
-        )
         with closing(ReportReader(settings_and_url(reports, data_dir)[1])) as reader:
+            query = ReportFilter(
+                start=start,
+                end=end,
+                tenant=tenant,
+                policy=policy,
+                actions=tuple(Action(one.value) for one in action or ()),
+                labels=tuple(label or ()),
+                conversation_id=stored_conversation(reader, conversation, tenant),
+            )
             count = write(reader.reports(query), out, format.value, texts=texts)
         typer.echo(f"wrote {count:,} reports to {out}", err=True)
 
@@ -80,7 +82,7 @@ def list_reports(
         list[Done] | None, typer.Option(case_sensitive=False, help="Only turns with this action; may be repeated.")
     ] = None,
     tenant: Annotated[str | None, typer.Option(metavar="NAME", help="Only this tenant's reports.")] = None,
-    conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
+    conversation: Annotated[str | None, typer.Option(metavar="ID", help=CONVERSATION_HELP)] = None,
     reports: ReportsOption = None,
     data_dir: DataDirOption = None,
 ) -> None:
@@ -94,8 +96,9 @@ def list_reports(
         from vista_guard.types import Action
 
         actions = tuple(Action(one.value) for one in action or ())
-        query = ReportFilter(tenant=tenant, actions=actions, conversation_id=conversation)
         with closing(ReportReader(settings_and_url(reports, data_dir)[1])) as reader:
+            name = stored_conversation(reader, conversation, tenant)
+            query = ReportFilter(tenant=tenant, actions=actions, conversation_id=name)
             rows = reader.page(query, limit=limit).rows
         for row in rows:
             labels = ", ".join(f"{count} {label}" for label, count in row.labels.items()) or "no claims"
