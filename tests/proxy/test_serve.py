@@ -116,7 +116,9 @@ def test_it_serves_logs_no_keys_and_finishes_streams_when_stopped(tmp_path: Path
         assert text == SAID
         assert server.process.wait(60) == 128 + signal.SIGTERM
     log = server.log.read_text()
-    assert '"POST /v1/chat/completions HTTP/1.1" 200' in log
+    assert re.search(
+        r'^\d{4}-\d\d-\d\dT[\d:]{8}[+-]\d{4} INFO: .*"POST /v1/chat/completions HTTP/1.1" 200', log, re.MULTILINE
+    )
     assert not [secret for secret in (key, "sk-upstream", "vg_query", "api_key=", "pier") if secret in log]
 
 

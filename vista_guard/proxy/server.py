@@ -61,8 +61,10 @@ def run(guard: Guard, settings: ProxySettings, listener: socket.socket, tell: Ca
 
 
 def _log_config() -> dict[str, Any]:
-    """Returns uvicorn's log configuration with our log added and queries removed, which hold whatever clients send."""
+    """Returns uvicorn's log configuration with times and our log added, and queries removed, which hold whatever clients send."""
     config = deepcopy(LOGGING_CONFIG)
+    for formatter in config["formatters"].values():
+        formatter |= {"fmt": f"%(asctime)s {formatter['fmt']}", "datefmt": "%Y-%m-%dT%H:%M:%S%z"}
     config["filters"] = {"without_query": {"()": WithoutQuery}}
     config["handlers"]["access"]["filters"] = ["without_query"]
     config["loggers"]["vista_guard"] = {"handlers": ["default"], "level": "INFO", "propagate": False}
