@@ -88,7 +88,7 @@ def test_the_guards_of_the_compose_file_share_their_stores(monkeypatch: pytest.M
         "postgresql+psycopg://guard:secret@postgres/guard",
     )
     assert (proxy.host, list(proxy.keys), proxy.trusted_proxies) == ("0.0.0.0", ["acme"], ("172.16.0.0/12",))
-    assert COMPOSE["services"]["guard"]["stop_grace_period"] == f"{proxy.shutdown_timeout_s + 20}s"
+    assert COMPOSE["services"]["guard"]["stop_grace_period"] == f"{proxy.shutdown_timeout_s + 30}s"
 
 
 def test_the_dashboard_of_the_compose_file_is_closed_without_sign_in(
