@@ -71,7 +71,7 @@ PAIRED = 2
 """Nearest passages that also give a pair of sentences."""
 NEIGHBOURS = 1
 """Sentences on either side of the best sentence of all documents."""
-TOGETHER, TOGETHER_WORDS = 3, 60
+TOGETHER, TOGETHER_WORDS = 3, 40
 """Most sentences, and their most words, that the careful reader reads beside a piece; the nearest has as many as it has."""
 KNOWN_CLAIMS = 2
 """Most known claims per claim."""
