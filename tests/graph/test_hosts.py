@@ -93,6 +93,21 @@ def test_what_is_not_understood_is_refused(reply: Any) -> None:
         ({"answer": "draft", "raw": "<b>draft</b>", "n": 1}, {"answer": "said", "raw": "said", "n": 1}),
         ({"output": AIMessage("draft", id="m")}, {"output": AIMessage("said", id="m")}),
         (
+            {"answer": AIMessage("draft"), "steps": ["look", "a draft"], "trace": {"raw": AIMessage("draft", id="m")}},
+            {"answer": AIMessage("said"), "steps": ["look", "said"], "trace": {"raw": AIMessage("said", id="m")}},
+        ),
+        ({"answer": "draft", "parsed": Turn(role=Role.USER, text="draft")}, {"answer": "said", "parsed": None}),
+        (
+            {
+                "messages": [AIMessage("draft")],
+                "answer": "draft",
+                "summary": "other words",
+                "context": ["draft"],
+                "n": 1,
+            },
+            {"messages": [AIMessage("said")], "answer": "said", "context": ["draft"], "n": 1},
+        ),
+        (
             {"messages": [HumanMessage("When?"), AIMessage("draft", id="m", additional_kwargs={"reasoning": "draft"})]},
             {"messages": [HumanMessage("When?"), AIMessage("said", id="m")]},
         ),
@@ -100,6 +115,15 @@ def test_what_is_not_understood_is_refused(reply: Any) -> None:
 )
 def test_a_replaced_text_leaves_the_rest_and_the_id(reply: Any, expected: Any) -> None:
     assert replace_text(reply, "said") == expected
+
+
+def test_a_replaced_state_keeps_what_the_agent_was_given() -> None:
+    tenant, plan = {"name": "Tern"}, ["draft"]
+    request = {"messages": [HumanMessage("When?")], "tenant": tenant, "plan": []}
+    reply = {"messages": [HumanMessage("When?"), AIMessage("draft")], "tenant": tenant, "plan": plan}
+
+    expected = {"messages": [HumanMessage("When?"), AIMessage("said")], "tenant": tenant}
+    assert replace_text(reply, "said", request) == expected
 
 
 @pytest.mark.parametrize(
