@@ -147,6 +147,20 @@ async def test_events_and_what_comes_after_see_only_what_was_released(guard: Gua
     assert list((wrapped | StrOutputParser()).stream("When?")) == BLOCKED
 
 
+@pytest.mark.parametrize("gate", ["sentence", "turn"])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_listeners_are_told_what_was_delivered(guard: Guard, way: str, gate: Any) -> None:
+    told: list[Any] = []
+    wrapped = guard.wrap(RunnableLambda(lambda _: LIE), documents=lambda _: [NOTE], gate=gate)
+    agent = wrapped.with_listeners(on_end=lambda run: told.append(run.outputs))
+    call = getattr(agent, way)
+    if way.startswith("a"):
+        await (call("When?") if way == "ainvoke" else collected(call("When?")))
+    else:
+        await asyncio.to_thread(lambda: call("When?") if way == "invoke" else list(call("When?")))
+    assert told == [{"output": MESSAGE}]
+
+
 def test_a_policy_that_regenerates_asks_again_as_long_as_nothing_is_out(knowledge: MemoryKnowledge) -> None:
     asked: list[Any] = []
     reports: list[TurnReport] = []

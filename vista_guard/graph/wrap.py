@@ -59,7 +59,14 @@ from vista_guard.graph.host_objects import (
     with_feedback,
     without_text,
 )
-from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
+from vista_guard.graph.vendor_private import (
+    ainvoke_as_run,
+    astream_as_run,
+    context_of,
+    invoke_as_run,
+    silent_config,
+    stream_as_run,
+)
 from vista_guard.reading.chat_json import read_document, read_documents
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
@@ -280,19 +287,24 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
     def invoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
         """Like the agent's own; `configurable.thread_id` names the conversation."""
-        run = ensure_config(config)
-        return self._deliver(self._machine.invoke(self._start(input, run, kwargs), run))
+
+        def deliver(request: Request, config: RunnableConfig) -> Reply:
+            return self._deliver(self._machine.invoke(self._start(request, config, kwargs), config))
+
+        return invoke_as_run(self, input, config, deliver)
 
     async def ainvoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
-        run = ensure_config(config)
-        return self._deliver(await self._machine.ainvoke(self._start(input, run, kwargs), run))
+        async def deliver(request: Request, config: RunnableConfig) -> Reply:
+            return self._deliver(await self._machine.ainvoke(self._start(request, config, kwargs), config))
+
+        return await ainvoke_as_run(self, input, config, deliver)
 
     def stream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Reply]:
         """Yields chunks of the agent's own kind, each once it is judged."""
 
         def chunks(request: Request, config: RunnableConfig) -> Iterator[Reply]:
             if self._stream.gate == "turn":
-                yield self.invoke(request, config, **kwargs)
+                yield self._deliver(self._machine.invoke(self._start(request, config, kwargs), config))
                 return
 
             def ask(agent_input: object) -> AsyncGenerator[object, None]:
@@ -308,7 +320,7 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
         async def chunks(request: Request, config: RunnableConfig) -> AsyncGenerator[Reply, None]:
             if self._stream.gate == "turn":
-                yield await self.ainvoke(request, config, **kwargs)
+                yield self._deliver(await self._machine.ainvoke(self._start(request, config, kwargs), config))
                 return
 
             def ask(agent_input: object) -> AsyncGenerator[object, None]:
