@@ -165,6 +165,56 @@ def test_documents_of_the_users_message_and_of_tools_since_ground_the_draft() ->
         assert [document.text for document in read.documents] == ["The whale hall opened in 1925.", "Entry is free."]
 
 
+TEXT_PART = {"type": "text", "text": "Berths cost 90."}
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"type": "text-plain", "text": "Berths cost 90.", "mime_type": "text/plain"}, "Berths cost 90."),
+        (
+            {"type": "document", "source": {"type": "text", "data": "Berths cost 90."}},
+            "Berths cost 90.",
+        ),
+        (
+            {"type": "document", "source": {"type": "content", "content": [TEXT_PART]}, "title": "Fares"},
+            "Fares\nBerths cost 90.",
+        ),
+        (
+            {"type": "search_result", "source": "https://tern.example/f", "title": "Fares", "content": [TEXT_PART]},
+            "Fares\nhttps://tern.example/f\nBerths cost 90.",
+        ),
+        ({"type": "json", "json": {"berth": 90}}, "berth: 90"),
+    ],
+)
+def test_parts_of_a_tools_answer_are_evidence(part: dict[str, Any], text: str) -> None:
+    talk = [HumanMessage("How much?"), CALL, ToolMessage([part], tool_call_id="call-1")]
+    (document,) = read_reply(talk, "90.").documents
+    assert document.text == text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "video", "base64": "AAAA", "mime_type": "video/mp4"},
+        {"type": "audio", "url": "https://tern.example/a.wav"},
+        {"type": "file", "url": "https://tern.example/a.pdf"},
+        {"type": "media", "mime_type": "application/pdf", "data": "AAAA"},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
+        {"cachePoint": {"type": "default"}},
+    ],
+)
+def test_parts_that_are_no_text_are_left_out(part: dict[str, Any]) -> None:
+    talk = [
+        HumanMessage(["When?", part]),
+        CALL,
+        ToolMessage(["At ten.", part], tool_call_id="call-1"),
+        AIMessage("Ten."),
+    ]
+    *_, asked, answer = read_request(talk).turns
+    assert (asked.text, answer.text, [document.text for document in answer.documents]) == ("When?", "Ten.", ["At ten."])
+
+
 @pytest.mark.parametrize("said", [{"role": "assistant", "content": "Hello."}, ("ai", "Hello."), AIMessage("Hello.")])
 def test_a_graphs_agent_may_answer_in_any_form_that_langchain_reads(said: Any) -> None:
     guard = Guard(ScriptedJudge({"Hello.": [Verdict("Hello.")]}), "monitor")

@@ -23,6 +23,7 @@ from langchain_core.messages import (
     HumanMessage,
     MessageLikeRepresentation,
     ToolMessage,
+    convert_to_messages,
     convert_to_openai_messages,
 )
 from langchain_core.prompt_values import PromptValue
@@ -30,7 +31,14 @@ from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypeIs
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import DOCUMENT_KEYS, read_document, read_documents, splits_address, to_conversation
+from vista_guard.reading.chat_json import (
+    DOCUMENT_KEYS,
+    join_parts,
+    read_document,
+    read_documents,
+    splits_address,
+    to_conversation,
+)
 from vista_guard.types import Conversation, Document, Role, Turn
 
 _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking", "non_standard", "citation"})
@@ -392,9 +400,14 @@ def _items(messages: object) -> list[object]:
 def _chat_json(message: object) -> HostState:
     if isinstance(message, Mapping) and "role" in message:
         return message
-    if isinstance(message, BaseMessage):
-        message = in_words(message)
-    converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
+    (read,) = convert_to_messages([cast(MessageLikeRepresentation, message)])
+    read = in_words(read)
+    # LangChain would refuse content parts that OpenAI does not take, such as videos: the guard reads only their text.
+    converted: HostState = convert_to_openai_messages([read.model_copy(update={"content": ""})])[0]
+    content = read.content
+    if isinstance(content, list) and all(map(_is_text, content)):
+        content = join_parts(map(_words_of, content))
+    converted = {**converted, "content": content}
     artifacts = _artifact_documents(message)
     # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
     return {**converted, "content": "", "documents": artifacts} if artifacts else converted
