@@ -93,6 +93,21 @@ def test_what_is_not_understood_is_refused(reply: Any) -> None:
         ({"answer": "draft", "raw": "<b>draft</b>", "n": 1}, {"answer": "said", "raw": "said", "n": 1}),
         ({"output": AIMessage("draft", id="m")}, {"output": AIMessage("said", id="m")}),
         (
+            {"answer": AIMessage("draft"), "steps": ["look", "a draft"], "trace": {"raw": AIMessage("draft", id="m")}},
+            {"answer": AIMessage("said"), "steps": ["look", "said"], "trace": {"raw": AIMessage("said", id="m")}},
+        ),
+        ({"answer": "draft", "parsed": Turn(role=Role.USER, text="draft")}, {"answer": "said", "parsed": None}),
+        (
+            {
+                "messages": [AIMessage("draft")],
+                "answer": "draft",
+                "summary": "other words",
+                "context": ["draft"],
+                "n": 1,
+            },
+            {"messages": [AIMessage("said")], "answer": "said", "context": ["draft"], "n": 1},
+        ),
+        (
             {"messages": [HumanMessage("When?"), AIMessage("draft", id="m", additional_kwargs={"reasoning": "draft"})]},
             {"messages": [HumanMessage("When?"), AIMessage("said", id="m")]},
         ),
@@ -100,6 +115,15 @@ def test_what_is_not_understood_is_refused(reply: Any) -> None:
 )
 def test_a_replaced_text_leaves_the_rest_and_the_id(reply: Any, expected: Any) -> None:
     assert replace_text(reply, "said") == expected
+
+
+def test_a_replaced_state_keeps_what_the_agent_was_given() -> None:
+    tenant, plan = {"name": "Tern"}, ["draft"]
+    request = {"messages": [HumanMessage("When?")], "tenant": tenant, "plan": []}
+    reply = {"messages": [HumanMessage("When?"), AIMessage("draft")], "tenant": tenant, "plan": plan}
+
+    expected = {"messages": [HumanMessage("When?"), AIMessage("said")], "tenant": tenant}
+    assert replace_text(reply, "said", request) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,6 +163,56 @@ def test_documents_of_the_users_message_and_of_tools_since_ground_the_draft() ->
     for request in (talk, {"messages": talk}):
         read = read_reply(request, "It opened in 1925.")
         assert [document.text for document in read.documents] == ["The whale hall opened in 1925.", "Entry is free."]
+
+
+TEXT_PART = {"type": "text", "text": "Berths cost 90."}
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"type": "text-plain", "text": "Berths cost 90.", "mime_type": "text/plain"}, "Berths cost 90."),
+        (
+            {"type": "document", "source": {"type": "text", "data": "Berths cost 90."}},
+            "Berths cost 90.",
+        ),
+        (
+            {"type": "document", "source": {"type": "content", "content": [TEXT_PART]}, "title": "Fares"},
+            "Fares\nBerths cost 90.",
+        ),
+        (
+            {"type": "search_result", "source": "https://tern.example/f", "title": "Fares", "content": [TEXT_PART]},
+            "Fares\nhttps://tern.example/f\nBerths cost 90.",
+        ),
+        ({"type": "json", "json": {"berth": 90}}, "berth: 90"),
+    ],
+)
+def test_parts_of_a_tools_answer_are_evidence(part: dict[str, Any], text: str) -> None:
+    talk = [HumanMessage("How much?"), CALL, ToolMessage([part], tool_call_id="call-1")]
+    (document,) = read_reply(talk, "90.").documents
+    assert document.text == text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "video", "base64": "AAAA", "mime_type": "video/mp4"},
+        {"type": "audio", "url": "https://tern.example/a.wav"},
+        {"type": "file", "url": "https://tern.example/a.pdf"},
+        {"type": "media", "mime_type": "application/pdf", "data": "AAAA"},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
+        {"cachePoint": {"type": "default"}},
+    ],
+)
+def test_parts_that_are_no_text_are_left_out(part: dict[str, Any]) -> None:
+    talk = [
+        HumanMessage(["When?", part]),
+        CALL,
+        ToolMessage(["At ten.", part], tool_call_id="call-1"),
+        AIMessage("Ten."),
+    ]
+    *_, asked, answer = read_request(talk).turns
+    assert (asked.text, answer.text, [document.text for document in answer.documents]) == ("When?", "Ten.", ["At ten."])
 
 
 @pytest.mark.parametrize("said", [{"role": "assistant", "content": "Hello."}, ("ai", "Hello."), AIMessage("Hello.")])

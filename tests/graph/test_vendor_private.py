@@ -24,7 +24,12 @@ PARTS = {
     "langchain_core.tracers.base": ("BaseTracer",),
     "langchain_core.tracers.langchain": ("LangChainTracer.copy_with_metadata_defaults",),
     "langchain_core.runnables.config": ("set_config_context", "var_child_runnable_config.set"),
-    "langchain_core.runnables": ("Runnable._transform_stream_with_config", "Runnable._atransform_stream_with_config"),
+    "langchain_core.runnables": (
+        "Runnable._call_with_config",
+        "Runnable._acall_with_config",
+        "Runnable._transform_stream_with_config",
+        "Runnable._atransform_stream_with_config",
+    ),
     "langgraph.pregel._messages": ("StreamMessagesHandler",),
 }
 

@@ -147,6 +147,44 @@ async def test_events_and_what_comes_after_see_only_what_was_released(guard: Gua
     assert list((wrapped | StrOutputParser()).stream("When?")) == BLOCKED
 
 
+async def test_an_agent_gets_its_arguments_by_their_own_names(guard: Guard) -> None:
+    def answer(question: str, *, tone: str, conversation_id: str) -> str:
+        return f"{question}, {tone}, {conversation_id}: {TRUTH}"
+
+    async def aanswer(question: str, *, tone: str, conversation_id: str) -> str:
+        return answer(question, tone=tone, conversation_id=conversation_id)
+
+    def pieces(question: str, *, tone: str, conversation_id: str) -> Iterator[str]:
+        yield answer(question, tone=tone, conversation_id=conversation_id)
+
+    async def apieces(question: str, *, tone: str, conversation_id: str) -> AsyncIterator[str]:
+        yield answer(question, tone=tone, conversation_id=conversation_id)
+
+    monitor = Guard(guard.parts.judge, "monitor")
+    call: Any = {"question": "When?", "tone": "dry", "conversation_id": "v7"}
+    expected = f"When?, dry, v7: {TRUTH}"
+    assert await asyncio.to_thread(lambda: monitor.wrap(answer)(**call)) == expected
+    assert await monitor.wrap(aanswer)(**call) == expected
+    assert "".join(monitor.wrap(pieces)(**call)) == expected
+    assert "".join(await collected(monitor.wrap(apieces)(**call))) == expected
+    with raises(TypeError, "answer()", "question"):
+        monitor.wrap(answer)(tone="dry")
+
+
+@pytest.mark.parametrize("gate", ["sentence", "turn"])
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_listeners_are_told_what_was_delivered(guard: Guard, way: str, gate: Any) -> None:
+    told: list[Any] = []
+    wrapped = guard.wrap(RunnableLambda(lambda _: LIE), documents=lambda _: [NOTE], gate=gate)
+    agent = wrapped.with_listeners(on_end=lambda run: told.append(run.outputs))
+    call = getattr(agent, way)
+    if way.startswith("a"):
+        await (call("When?") if way == "ainvoke" else collected(call("When?")))
+    else:
+        await asyncio.to_thread(lambda: call("When?") if way == "invoke" else list(call("When?")))
+    assert told == [{"output": MESSAGE}]
+
+
 def test_a_policy_that_regenerates_asks_again_as_long_as_nothing_is_out(knowledge: MemoryKnowledge) -> None:
     asked: list[Any] = []
     reports: list[TurnReport] = []

@@ -23,6 +23,7 @@ from langchain_core.messages import (
     HumanMessage,
     MessageLikeRepresentation,
     ToolMessage,
+    convert_to_messages,
     convert_to_openai_messages,
 )
 from langchain_core.prompt_values import PromptValue
@@ -30,7 +31,14 @@ from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypeIs
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import read_document, read_documents, splits_address, to_conversation
+from vista_guard.reading.chat_json import (
+    DOCUMENT_KEYS,
+    join_parts,
+    read_document,
+    read_documents,
+    splits_address,
+    to_conversation,
+)
 from vista_guard.types import Conversation, Document, Role, Turn
 
 _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking", "non_standard", "citation"})
@@ -140,6 +148,8 @@ def _with_more(content: str | list[str | dict[str, object]], texts: list[str]) -
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "response", "result", "text")
 HISTORY_KEYS = ("chat_history", "history")
+PLAIN = (bool, int, float, type(None))
+"""Types of values that repeat no words."""
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 
@@ -235,14 +245,31 @@ def replace_text(reply: object, text: str, request: object = None) -> object:
 
 
 def _replace_in_mapping(reply: HostState, text: str, request: object) -> dict[str, object]:
-    if "messages" in reply:
-        return {**reply, "messages": _replace_in_messages(_items(reply["messages"]), text, request)}
-    key = "content" if "content" in reply else _first_key(reply, ANSWER_KEYS)
-    draft = reply[key]
-    if not isinstance(draft, str):
-        return {**reply, key: replace_text(draft, text)}
-    # A raw answer beside the cleaned one holds the draft too.
-    return {name: text if isinstance(value, str) and draft in value else value for name, value in reply.items()}
+    draft = _read_reply_mapping(request, reply).text or text
+    # A raw answer beside the cleaned one, a trace, a list of steps: they hold the draft too.
+    clean = {name: value if name in DOCUMENT_KEYS else _clean(value, draft, text) for name, value in reply.items()}
+    if "messages" not in reply:
+        key = "content" if "content" in reply else _first_key(reply, ANSWER_KEYS)
+        return {**clean, key: replace_text(reply[key], text)}
+    # An agent's state may repeat the draft in other words, such as a structured response.
+    past = request if isinstance(request, Mapping) else {}
+    silent = (name for name, value in reply.items() if name in DOCUMENT_KEYS or isinstance(value, PLAIN))
+    kept = {*silent, *(name for name in reply if clean[name] == text or reply[name] is past.get(name))}
+    messages = _replace_in_messages(_items(reply["messages"]), text, request)
+    return {**{name: clean[name] for name in reply if name in kept}, "messages": messages}
+
+
+def _clean(value: object, draft: str, text: str) -> object:
+    """The value with `text` in place of what holds the draft, None in place of an object that does."""
+    if isinstance(value, str):
+        return text if draft in value else value
+    if isinstance(value, BaseMessage):
+        return replace_text(value, text) if draft in str(in_words(value).text) else value
+    if isinstance(value, Mapping):
+        return {name: _clean(item, draft, text) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item, draft, text) for item in value]
+    return None if draft in str(value) else value
 
 
 def _replace_in_messages(messages: list[object], text: str, request: object) -> list[object]:
@@ -373,9 +400,14 @@ def _items(messages: object) -> list[object]:
 def _chat_json(message: object) -> HostState:
     if isinstance(message, Mapping) and "role" in message:
         return message
-    if isinstance(message, BaseMessage):
-        message = in_words(message)
-    converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
+    (read,) = convert_to_messages([cast(MessageLikeRepresentation, message)])
+    read = in_words(read)
+    # LangChain would refuse content parts that OpenAI does not take, such as videos: the guard reads only their text.
+    converted: HostState = convert_to_openai_messages([read.model_copy(update={"content": ""})])[0]
+    content = read.content
+    if isinstance(content, list) and all(map(_is_text, content)):
+        content = join_parts(map(_words_of, content))
+    converted = {**converted, "content": content}
     artifacts = _artifact_documents(message)
     # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
     return {**converted, "content": "", "documents": artifacts} if artifacts else converted

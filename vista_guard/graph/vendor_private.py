@@ -6,7 +6,7 @@ host's traces. `tests/graph/test_vendor_private.py` checks the installed version
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, closing, nullcontext
 from contextvars import Context, copy_context
 from typing import Any, TypeVar, cast
@@ -177,6 +177,33 @@ def untraced_run() -> AbstractContextManager[RunnableConfig]:
 def _bare(run: RunnableConfig) -> RunnableConfig:
     """The config as that around itself: with its callbacks, LangGraph would call each of them twice."""
     return {**run, "callbacks": None}
+
+
+def invoke_as_run(
+    runnable: Runnable[Request, Reply],
+    request: Request,
+    config: RunnableConfig | None,
+    call: Callable[[Request, RunnableConfig], Reply],
+) -> Reply:
+    """The call as one traced run of the runnable: listeners, such as a history of messages, are told its outcome, no draft."""
+
+    def run(request: Request, run_manager: object, config: RunnableConfig) -> Reply:
+        return call(request, config)
+
+    return runnable._call_with_config(run, request, config, run_type="chain")
+
+
+async def ainvoke_as_run(
+    runnable: Runnable[Request, Reply],
+    request: Request,
+    config: RunnableConfig | None,
+    call: Callable[[Request, RunnableConfig], Awaitable[Reply]],
+) -> Reply:
+
+    async def run(request: Request, run_manager: object, config: RunnableConfig) -> Reply:
+        return await call(request, config)
+
+    return await runnable._acall_with_config(run, request, config, run_type="chain")
 
 
 def stream_as_run(

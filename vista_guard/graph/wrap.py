@@ -59,7 +59,14 @@ from vista_guard.graph.host_objects import (
     with_feedback,
     without_text,
 )
-from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
+from vista_guard.graph.vendor_private import (
+    ainvoke_as_run,
+    astream_as_run,
+    context_of,
+    invoke_as_run,
+    silent_config,
+    stream_as_run,
+)
 from vista_guard.reading.chat_json import read_document, read_documents
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
@@ -227,10 +234,12 @@ def _guarded_async_generator(
     agent: Callable[..., AsyncIterator[object]], stream: GatedStream
 ) -> Callable[..., AsyncGenerator[object, None]]:
     async def astreamed(
-        request: object, *args: object, conversation_id: str | None = None, **kwargs: object
+        *args: object, conversation_id: str | None = None, **kwargs: object
     ) -> AsyncGenerator[object, None]:
+        request, *further = _arguments(agent, args, kwargs, conversation_id)
+
         def ask(agent_input: object) -> AsyncGenerator[object, None]:
-            return in_task(lambda: agent(agent_input, *args, **kwargs), copy_context())
+            return in_task(lambda: agent(agent_input, *further, **kwargs), copy_context())
 
         async with aclosing(stream.run(request, named_conversation(request, conversation_id), ask)) as chunks:
             async for chunk in chunks:
@@ -242,18 +251,35 @@ def _guarded_async_generator(
 def _guarded_sync_generator(
     agent: Callable[..., Iterator[object]], stream: GatedStream
 ) -> Callable[..., Iterator[object]]:
-    def streamed(
-        request: object, *args: object, conversation_id: str | None = None, **kwargs: object
-    ) -> Iterator[object]:
+    def streamed(*args: object, conversation_id: str | None = None, **kwargs: object) -> Iterator[object]:
+        request, *further = _arguments(agent, args, kwargs, conversation_id)
         context = copy_context()
 
         def ask(agent_input: object) -> AsyncGenerator[object, None]:
-            return in_thread(lambda: agent(agent_input, *args, **kwargs), context.copy())
+            return in_thread(lambda: agent(agent_input, *further, **kwargs), context.copy())
 
         with closing(Bridged(stream.run(request, named_conversation(request, conversation_id), ask))) as chunks:
             yield from chunks
 
     return with_name_of(agent, streamed)
+
+
+def _arguments(
+    agent: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object], conversation_id: str | None
+) -> tuple[object, ...]:
+    """The call's positional arguments: the request first, also where the call names it as the agent does.
+
+    Puts `conversation_id` into `kwargs` for an agent that has a parameter of that name.
+    """
+    parameters = inspect.signature(agent).parameters
+    if conversation_id is not None and "conversation_id" in parameters:
+        kwargs["conversation_id"] = conversation_id
+    if args:
+        return args
+    name = next(iter(parameters), "request")
+    if name not in kwargs:
+        raise TypeError(f"{agent_name(agent) or 'the agent'}() needs its first argument, {name}: a text or messages")
+    return (kwargs.pop(name),)
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
@@ -280,19 +306,24 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
     def invoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
         """Like the agent's own; `configurable.thread_id` names the conversation."""
-        run = ensure_config(config)
-        return self._deliver(self._machine.invoke(self._start(input, run, kwargs), run))
+
+        def deliver(request: Request, config: RunnableConfig) -> Reply:
+            return self._deliver(self._machine.invoke(self._start(request, config, kwargs), config))
+
+        return invoke_as_run(self, input, config, deliver)
 
     async def ainvoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
-        run = ensure_config(config)
-        return self._deliver(await self._machine.ainvoke(self._start(input, run, kwargs), run))
+        async def deliver(request: Request, config: RunnableConfig) -> Reply:
+            return self._deliver(await self._machine.ainvoke(self._start(request, config, kwargs), config))
+
+        return await ainvoke_as_run(self, input, config, deliver)
 
     def stream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Reply]:
         """Yields chunks of the agent's own kind, each once it is judged."""
 
         def chunks(request: Request, config: RunnableConfig) -> Iterator[Reply]:
             if self._stream.gate == "turn":
-                yield self.invoke(request, config, **kwargs)
+                yield self._deliver(self._machine.invoke(self._start(request, config, kwargs), config))
                 return
 
             def ask(agent_input: object) -> AsyncGenerator[object, None]:
@@ -308,7 +339,7 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
         async def chunks(request: Request, config: RunnableConfig) -> AsyncGenerator[Reply, None]:
             if self._stream.gate == "turn":
-                yield await self.ainvoke(request, config, **kwargs)
+                yield self._deliver(await self._machine.ainvoke(self._start(request, config, kwargs), config))
                 return
 
             def ask(agent_input: object) -> AsyncGenerator[object, None]:
@@ -357,7 +388,8 @@ def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
         return guarded_generator(agent, GatedStream(parts, surface, agent_name(agent)))
     if not isinstance(agent, Runnable) and not callable(agent):
         raise ConfigError(
-            f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph"
+            f"the agent is {type(agent).__name__}; wrap a callable, a LangChain Runnable or a compiled LangGraph. For an OpenAI "
+            "client use vista_guard.integrations.openai.guarded"
         )
     machine = build_graph(
         parts,
@@ -408,16 +440,16 @@ def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: 
 
     if is_async(agent):
 
-        async def aguarded(
-            request: object, *args: object, conversation_id: str | None = None, **kwargs: object
-        ) -> object:
-            state = await machine.ainvoke(start(request, conversation_id, call_function(agent, *args, **kwargs)))
+        async def aguarded(*args: object, conversation_id: str | None = None, **kwargs: object) -> object:
+            request, *further = _arguments(agent, args, kwargs, conversation_id)
+            state = await machine.ainvoke(start(request, conversation_id, call_function(agent, *further, **kwargs)))
             return surface.deliver(state["guard"])
 
         return with_name_of(agent, aguarded)
 
-    def guarded(request: object, *args: object, conversation_id: str | None = None, **kwargs: object) -> object:
-        state = machine.invoke(start(request, conversation_id, call_function(agent, *args, **kwargs)))
+    def guarded(*args: object, conversation_id: str | None = None, **kwargs: object) -> object:
+        request, *further = _arguments(agent, args, kwargs, conversation_id)
+        state = machine.invoke(start(request, conversation_id, call_function(agent, *further, **kwargs)))
         return surface.deliver(state["guard"])
 
     return with_name_of(agent, guarded)

@@ -286,7 +286,8 @@ def _text(message: Mapping[str, Any], where: str) -> str:
         raise InputError(
             f"{where} has the content {_short_repr(content)}; expected a text, null or a list of content parts"
         )
-    return join_parts(text for part in content if (text := _part_text(part, where)) is not None)
+    read = _tool_text if message.get("role") in ("tool", "function") else _part_text
+    return join_parts(text for part in content if (text := read(part, where)) is not None)
 
 
 _OPEN_ADDRESS = re.compile(r"(?:[/\\]{2}|\]\()[^\s)]*\Z")
@@ -315,6 +316,22 @@ def _part_text(part: object, where: str) -> str | None:
         raise InputError(f"{where} has the content part {_short_repr(part)}; expected a mapping with type")
     text = part.get("refusal") if part.get("type") == "refusal" else part.get("text")
     return text if isinstance(text, str) else None
+
+
+def _tool_text(part: object, where: str) -> str | None:
+    """Returns the text of a part of a tool's answer: also JSON, documents and search results, with title and address."""
+    text = _part_text(part, where)
+    if text is not None or not isinstance(part, Mapping):
+        return text
+    if part.get("type") == "json":
+        return json.dumps(part.get("json"), ensure_ascii=False)
+    source, content = part.get("source"), part.get("content")
+    if isinstance(source, Mapping):  # a document: its text, or its parts
+        content = source.get("data") if source.get("type") == "text" else source.get("content")
+    items = content if isinstance(content, list) else [content] if isinstance(content, str) else []
+    given = [found for item in items if (found := _tool_text(item, where))]
+    named = [name for name in (part.get("title"), source) if isinstance(name, str)]
+    return "\n".join([*named, *given]) if given else None
 
 
 def _tool_names(calls: Iterable[object]) -> dict[str, str]:

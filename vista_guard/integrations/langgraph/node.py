@@ -46,6 +46,7 @@ from vista_guard.graph.agent import (
 )
 from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
+    PLAIN,
     HostState,
     answer_start,
     in_words,
@@ -83,9 +84,6 @@ _PROVIDED: Mapping[str, Callable[[], object]] = {
     "writer": get_stream_writer,
     "store": get_store,
 }
-
-
-_PLAIN = (bool, int, float, type(None))
 
 
 class HostNode:
@@ -181,9 +179,7 @@ class NodeTurn:
         self.is_judged = True
         if self.said is None or report.response == self.said:
             return
-        update = {
-            key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, _PLAIN)
-        }
+        update = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, PLAIN)}
         if "messages" in self._values:
             update["messages"] = self._messages_with(report)
         else:

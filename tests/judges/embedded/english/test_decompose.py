@@ -584,6 +584,8 @@ def test_a_value_with_a_remark_answers_the_question() -> None:
         ("Who pays for it?", "Not the landlord.", "It is not true that the landlord pays for it."),
         ("Which plan includes roaming?", "Plan L does.", "Plan L includes roaming."),
         ("Which plan includes roaming?", "Plan L.", "Plan L includes roaming."),
+        ("What does trip 7 cost?", "Trip 7 costs 107 kronor.", "Trip 7 costs 107 kronor."),
+        ("And bus 4?", "Bus 4 stops at noon.", "Bus 4 stops at noon."),
         ("Can my dog stay with you?", "Yes.", "The user's dog can stay with us."),
         ("Can I leave my case at your desk?", "No.", "It is not true that you can leave your case at our desk."),
         ("Is the ferry running?", "Not until May.", "The ferry is not running until May."),

@@ -865,9 +865,12 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
 
 
 def _without_label(phrase: str, one: Asked) -> str:
-    """The phrase without a noun of the question before a letter or number: "Plan L" is no order to plan."""
+    """The phrase without a letter or number behind a noun of the question: "Plan L" is no order to plan, and in "Trip 7 costs
+    90 euros" 7 counts no costs."""
     label = _LABEL.match(phrase)
-    return phrase[label.start("number") :] if label and label["noun"].lower() in words_of(one.open.lower()) else phrase
+    if label is None or label["noun"].lower() not in words_of(f"{one.open} {one.topic}".lower()):
+        return phrase
+    return f"the {label['noun'].lower()}{phrase[label.end() :]}" if phrase[label.end() :] else label["number"]
 
 
 _COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
