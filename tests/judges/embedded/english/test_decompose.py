@@ -46,7 +46,6 @@ def sources(text: str) -> list[str]:
             ["It was painted by Ada Vale.", "Ada Vale was born in Oslo."],
         ),
         ("They met Bo Lind, a sailor.", ["They met Bo Lind, a sailor."]),
-        ("Vale, born in Oslo, was a painter.", ["Vale was born in Oslo.", "Vale was a painter."]),
         (
             "He wrote novels, painted portraits and taught music.",
             ["He wrote novels.", "He painted portraits.", "He taught music."],
@@ -727,7 +726,6 @@ def test_a_line_in_bold_answers_behind_small_talk() -> None:
             "At 9. It lasts an hour.",
             ["The yoga class is at 9.", "The yoga class lasts an hour."],
         ),
-        ("What's the fee for a lost key?", "There isn't one.", ["There isn't a fee for a lost key."]),
         ("May I bring my dog?", "Of course, bring it along!", ["You may bring your dog.", "Bring it along!"]),
         (
             "When does school start?",

@@ -290,6 +290,11 @@ _AS_WISHED = re.compile(r"(?<=\w) you (?:like|want|wish|please|prefer)(?=[ .!]*$
 """Behind "any time" and "as many as": no taste, but that the choice is free."""
 
 
+def chooses_freely(phrase: str) -> bool:
+    """True for "any day you like", "as late as you want"."""
+    return _AS_WISHED.search(phrase) is not None
+
+
 def judges(claim: str) -> bool:
     """True if the claim has a word of value, taste or feeling, so that no document could settle all of it."""
     return _JUDGES.search(_AS_WISHED.sub("", claim)) is not None
