@@ -88,6 +88,7 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("What's the monthly spending limit?", "It's 500 euros.", ("the monthly spending limit is 500 euros",)),
         ("Is the tower taller than 50 metres?", "Yes, far more.", ("the tower is taller than 50 metres",)),
         ("Should it be taken with food or on an empty stomach?", "With food.", ("it should be taken with food",)),
+        ("Breakfast costs 9 euros. Or was it 12 euros?", "12 euros.", ("Breakfast costs 12 euros",)),
         ("Was it Ana Ruiz or Eva Ruiz who won the race?", "Ana.", ("it was Ana who won the race",)),
         ("Breakfast's free, isn't it", "Sure is.", ("Breakfast's free",)),
         ("And parking?", "It's free.", ("parking is free",)),
@@ -127,7 +128,6 @@ def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, repl
         ("With a towel or without?", "Without."),
         ("Who is open on Mondays?", "They are."),
         ("And on Mondays?", "Yes."),
-        ("Not even small ones?", "Small ones are fine."),
     ],
 )
 def test_what_cannot_be_joined_with_its_question_is_unchecked(embedded: Guard, asked: str, reply: str) -> None:

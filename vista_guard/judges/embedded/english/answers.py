@@ -753,6 +753,8 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         if made.lower().startswith("not ") and not amounts(value):
             made = negation(one.filled(value[4:]))  # "Not the landlord."
         return Answered((made,)) if made else Answered(unmade=True)
+    if set(re.findall(r"\w+", value.lower())) <= FUNCTION_WORDS:
+        return Answered()  # "Why, yes."
     lacking = _LACKS.match(value)
     if lacking and _stems(value[lacking.end() :]) - {"not"} <= _stems(one.said):
         return Answered((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
@@ -760,7 +762,7 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         return None
     if (
         not denied
-        and set() < _stems(value) <= _stems(one.said)
+        and _stems(value) <= _stems(one.said)
         and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only"}
     ):
         return Answered((one.said,))

@@ -132,10 +132,6 @@ LONG_FIGURE = re.compile(r"\d{3,}")
 _WHY = re.compile(
     r"(?:so |and |but )?(?:why|how come)\s+(?:did|does|do|is|are|was|were|has|have)\s+(?P<rest>.+)", re.IGNORECASE
 )
-_NOT = re.compile(
-    r"(?:did|does|do|is|are|was|were|has|have|had|wo|would)n't\s+(?P<rest>(?!you\b|i\b|we\b|it\b|he\b|she\b|they\b|that\b).+)",
-    re.IGNORECASE,
-)
 _SOMETHING = re.compile(
     r"(?:can you )?(?:guess )?(?:what|who|which(?: \w+){1,2})\s+(?P<rest>(?P<verb>\w+)\s.+)", re.IGNORECASE
 )
@@ -149,12 +145,9 @@ def presuppositions(question: str) -> Iterator[str]:
     """Claims that a question or an exclamation presupposes."""
     text = question.rstrip("?! ")
     why = _WHY.match(text)
-    doubt = _NOT.match(text)
     something = _SOMETHING.match(text)
     if why:
         yield why["rest"]
-    elif doubt and FIGURE.search(text):
-        yield doubt["rest"]
     elif something and LONG_FIGURE.search(text) and is_past(something["verb"]):
         yield something["rest"]
     yield from inner_statements(text)

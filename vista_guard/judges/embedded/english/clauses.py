@@ -111,7 +111,7 @@ def _cuts(joint: str, left: str, right: str) -> bool:
         return (
             finite_verb(following) is not None
             or begins_imperative(following)
-            or (verb_index(words) is not None and has_verb(right))
+            or (verb_index(words) is not None and has_verb(right) and following[0].lower() not in SUBORDINATORS)
         )
     # "If it rains, it is closed and ...": the consequence is no claim by itself.
     if words[0].lower() in SUBORDINATORS or is_conditional(left):

@@ -134,7 +134,7 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
 
 
 def _sentences(text: str) -> list[str]:
-    text = re.sub(r"\bI['’]m\b", "I am", _YOU.sub("you", text[-_MOST_READ:]))
+    text = _OR_ELSE.sub(" or ", re.sub(r"\bI['’]m\b", "I am", _YOU.sub("you", text[-_MOST_READ:])))
     return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text) if re.search(r"\w", sentence)]
 
 
@@ -164,6 +164,8 @@ def _points_back(sentence: str) -> bool | None:
 
 _ASKS_TRUTH = re.compile(r",\s+(?:is|am|are|was|were)\b.*\b(?:right|correct|true|so)\b", _I)
 _LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
+_OR_ELSE = re.compile(r"[.?!] or (?:is|was|are|were) (?:it|that|they|he|she) ", _I)
+"""Between two alternatives: "It opens on Monday. Or was it Sunday?" """
 _YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
 WH = re.compile(
@@ -491,7 +493,7 @@ def _subject_end(words: Sequence[str], verb: str) -> int:
     return _end_before_base(bare)
 
 
-_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", _I)
+_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|would)n't (?!(?:i|you|we)\b)", _I)
 
 
 def supposed_in(question: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING, can_be_verb
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING, can_be_verb, with_s
 from vista_guard.judges.embedded.english.verbs import (
     may_open,
     past_adverbs,
@@ -181,11 +181,7 @@ def third_person(verb: str) -> str:
         return verb
     if lower not in BASES and (lower.endswith(("s", "ly", "ing", "n't")) or len(lower) < 3):
         return verb
-    if lower.endswith(("ch", "sh", "ss", "x", "z", "o")):
-        return f"{verb}es"
-    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
-        return f"{verb[:-1]}ies"
-    return f"{verb}s"
+    return with_s(verb)
 
 
 def _replace_objects(text: str, name: str) -> str:
