@@ -163,7 +163,7 @@ LABELS = (
     ("Which platform does the train leave from?", "Platform 3", "Platform 5", "The train leaves from platform 3."),
     ("Which gate does the flight board at?", "Gate B4", "Gate C4", "The flight boards at gate B4."),
     ("How much does the map cost?", "€12", "€19", "The map costs €12."),
-    ("How long does the walk take?", "XL minutes", "XCV minutes", "The walk takes 40 minutes."),
+    ("How long does the walk take?", "40 minutes", "95 minutes", "The walk takes 40 minutes."),
     ("Who leads the tour?", "Ana Ferreira", "Rui Costa", "Ana Ferreira leads the tour."),
     ("Who is the head chef?", "Mio Tanaka.", "Lars Berg.", "The head chef is Mio Tanaka."),
     ("Who wrote the guide?", "It's Ada Lund.", "It's Bo Strand.", "Ada Lund wrote the guide."),

@@ -85,14 +85,6 @@ def said(text: str) -> list[str]:
             ],
         ),
         (
-            "Ada Vale was born in Oslo in 1867, moved to Bergen in 1891 and won two prizes.",
-            ["Ada Vale was born in Oslo in 1867.", "Ada Vale moved to Bergen in 1891.", "Ada Vale won two prizes."],
-        ),
-        (
-            "The bridge, completed in 1932, spans 503 metres and carries eight lanes.",
-            ["The bridge was completed in 1932.", "The bridge spans 503 metres.", "The bridge carries eight lanes."],
-        ),
-        (
             "Rinse the rice, add two cups of water and simmer for 15 minutes.",
             ["Rinse the rice.", "Add two cups of water.", "Simmer for 15 minutes."],
         ),

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
-from unicodedata import category
 
 from vista_guard.judges.embedded.english.asides import LITERAL
 from vista_guard.judges.embedded.english.cues import (
@@ -21,7 +20,6 @@ from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
     abstains,
     can_be_verb,
-    chooses_freely,
     is_base,
     is_clear_base,
     is_plural,
@@ -30,11 +28,9 @@ from vista_guard.judges.embedded.english.cues import (
 from vista_guard.judges.embedded.english.questions import (
     DAY,
     NOT_TRUE,
-    WH,
     Asked,
     Choice,
     asked_in,
-    is_adjective,
     negation,
     shape,
 )
@@ -57,7 +53,6 @@ from vista_guard.judges.embedded.english.words import (
     SUBJECTLESS,
     SUBORDINATORS,
     YES_SIGN,
-    any_of,
     content_words,
     is_auxiliary,
     is_past,
@@ -65,7 +60,7 @@ from vista_guard.judges.embedded.english.words import (
     word_set,
 )
 from vista_guard.judges.embedded.forms import clean
-from vista_guard.judges.embedded.mentions.cues import DENYING, denies, is_closed
+from vista_guard.judges.embedded.mentions.cues import denies, is_closed
 from vista_guard.judges.embedded.quantities import SIGNS, UNITS, Amount, amounts
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Role, Turn
@@ -126,9 +121,6 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
         return None
     if alone and _adjoins(asked[-1].topic):
         return _of_setting(head, asked[-1].topic)
-    about = _about_another(text, asked) if alone else None
-    if about is not None:
-        return about
     picked = _picked(text, asked, head) if alone else None
     if picked is not None:
         return picked
@@ -140,17 +132,6 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
     if not agree or not head.rest:
         return Answered(claims, unmade=not agree, rest=head.rest)
     return _with_rest(head, claims, asked)
-
-
-def _about_another(text: str, asked: Sequence[Asked]) -> Answered | None:
-    """The claim of "Sweden, no" after "Do you ship to Norway?" """
-    last = _LAST.fullmatch(text.strip(" .!"))
-    if not last or not is_plain(last["said"]) or not asked[-1].said or not _is_phrase(last["before"]):
-        return None
-    value = _value(last["before"])
-    other = _in_place(asked[-1].said, value, denied=False) if _has_kind(value, asked[-1].said) else ""
-    yes = set(re.findall(r"\w+", last["said"].lower())) <= _YES
-    return Answered((other if yes else negation(other),)) if other else None
 
 
 def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
@@ -167,15 +148,15 @@ def _of_setting(head: _Head, topic: str) -> Answered | None:
     said = _without_tail(without_opener(head.rest))
     if not said:
         return Answered(unmade=True)
-    words = words_of(said)
-    opens = words[0].lower() in PRONOUNS - {"i"} or is_pronoun_with_verb(words[0])
-    if abstains(said) or SUBJECTLESS.match(said) or judges(said) or _NOT_KNOWN.match(said) or words[0].startswith("I'"):
+    if SUBJECTLESS.match(said) or _NOT_KNOWN.match(said):
         return None
-    if opens and _stands(said) and topic.split(" ", 1)[0].lower() not in words:
+    if _is_phrase(said):
+        return Answered((f"it is {_value(said)} {topic}",))
+    words = words_of(said)
+    opens = words[0].lower() in PRONOUNS - {"i"} or (is_pronoun_with_verb(words[0]) and not words[0].startswith("I'"))
+    if opens and topic.split(" ", 1)[0].lower() not in words:
         return Answered((f"{said} {topic[0].lower()}{topic[1:]}",))
-    if not _is_phrase(said) or SMALL_TALK.fullmatch(f"{said}."):
-        return Answered(rest=head.rest) if head.sign is not None else None
-    return Answered((f"it is {said.lower() if is_adjective(said) else _value(said)} {topic}",))
+    return Answered(rest=head.rest) if head.sign is not None else None
 
 
 def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
@@ -201,18 +182,16 @@ def _doer(text: str, asked: Sequence[Asked]) -> Answered | None:
     """The claim of "You do, within a week" after "Who pays for it?" """
     deed = _DOES.fullmatch(text.strip(" .!"))
     one = next((one for one in reversed(asked) if one.open), None)
-    if not deed or one is None or not _FOR_SOMEONE.match(one.open):
+    if not deed or one is None:
         return None
     person = _PERSON.fullmatch(deed["who"])
-    made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
     if not person and not _is_phrase(_without_label(deed["who"], one)):
         return None
+    made = "" if person and not person["known"] else one.filled(_value(deed["who"]))
     if not made:
         return Answered(unmade=True)
-    behind = deed["behind"] or ""
-    more = f", {behind}" if behind and _is_phrase(behind) else ""
     claim = negation(made) if deed["no"] else made
-    return Answered((f"{claim}{more}",), rest="" if more else re.sub(r"\A(?:and|but) ", "", behind, flags=_I))
+    return Answered((f"{claim}{deed['behind'] or ''}",))
 
 
 _WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
@@ -228,9 +207,9 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     """The claims of a yes or no and of what follows it."""
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None and not (behind.unmade and claims and _restates(head.rest, claims[-1])):
-        # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
+        # "No, at 7": what is denied, and the value in its place.
         more = (_beside(claims[-1], head.rest),) if behind.unmade and claims else behind.claims
-        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else filter(None, more))))
+        said = dict.fromkeys((*claims, *filter(None, more)))
         return Answered(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
@@ -287,12 +266,6 @@ _FILLING = word_set(
     sort kind chance questions counts for without yet unfortunately"""
 )
 """Other words that such a clause may have."""
-_FOREIGN = re.compile(
-    any_of(
-        r"(?P<no>claro que no|pas du tout|para nada), bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí"
-    ),
-    _I,
-)
 _PLAIN_YES = word_set("yes yeah yep yup exactly correct right true confirmed precisely")
 _SAYS = re.compile(
     r"\b(?:say|says|said|state|states|tell|tells|told|read|reads|hold|holds|stand|stands|write|written|heard|think|thought)\b",
@@ -357,7 +330,12 @@ def _head(text: str, asked: Sequence[Asked]) -> _Head:
         return _Head(tuple(_Stance(1 if YES_SIGN.match(sign) else -1, accepts=True) for sign in signed), "")
     rest = without_opener(bare) if _SETTING.match(bare) else bare
     last = _LAST.search(rest)
-    if last and is_plain(last["said"]):
+    another = (
+        last
+        and not re.match(r"not |as far|from what|to (?:my|our)", rest, _I)
+        and any(_has_kind(last["before"], one.said) for one in asked)
+    )
+    if last and is_plain(last["said"]) and not another:  # "Sweden, no." says nothing of Norway
         rest = f"{last['said']}, {last['before']}"  # "From what I can see, yes."
     stances = list[_Stance]()
     while re.search(r"\w", rest):
@@ -391,24 +369,20 @@ def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
         return _Stance()
     if len(words) > _MOST_WORDS:
         return None
-    foreign = _FOREIGN.fullmatch(bare)
-    if foreign or set(words) <= _NO:
-        yes = foreign is not None and not foreign["no"]
-        return _Stance(1, accepts=True) if yes else _Stance(-1, of_core=True, of_truth=True)
+    if set(words) <= _NO:
+        return _Stance(-1, of_core=True, of_truth=True)
     if is_closed(" ".join(word for word in words if word not in _AGREEING | _FILLING and word != "100")):
         return _closed_stance(bare, words)
-    permits = _PERMITS.fullmatch(bare)
-    if permits and len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked):
-        return _Stance(-1 if denies(bare) else 1, of_core=True)
-    if permits and (len(permits["who"]) < 5 or any(one.is_unread for one in asked)):
-        return _Stance(0)  # to "Is that forbidden?", and "Small ones are fine" to "Not even small ones?"
+    if _PERMITS.fullmatch(bare):
+        asks = any(_PERMISSION.search(one.said) for one in asked)
+        return _Stance(-1 if denies(bare) else 1, of_core=True) if asks else _Stance(0)  # "Is that forbidden?"
     if _is_echo(bare, asked):
         return _Stance(-1 if denies(bare) else 1, of_core=True)
     return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") else None
 
 
 _PERMITS = re.compile(
-    r"(?P<who>it|that|this|one|you|[\w ]+)(?:'s|'re| is| are)(?: \w+ly| not|n't)* (?:fine|ok(?:ay)?|all ?right|possible|all set)",
+    r"(?:it|that|this|one|you)(?:'s|'re| is| are)(?: \w+ly| not|n't)* (?:fine|ok(?:ay)?|all ?right|possible|all set)",
     _I,
 )
 _PERMISSION = re.compile(
@@ -419,64 +393,42 @@ _PERMISSION = re.compile(
 def _closed_stance(bare: str, words: Sequence[str]) -> _Stance:
     """The stance of a clause of only words about saying and truth; none for "Well said" and "I'm not sure"."""
     unsure = re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)
-    if abstains(bare) or SUBJECTLESS.match(bare) or unsure:
+    if abstains(bare) or unsure:
         return _Stance()
     agrees = not _AGREEING.isdisjoint(words)
     echo = _ECHO.search(bare) is not None and not agrees
     of_truth = _OF_TRUTH.search(bare) is not None or re.fullmatch(r"it(?:'s| is)", bare, _I) is not None
-    if denies(re.sub(r"\bwithout\b", "no", bare, flags=_I)) or not (_NO - {"no"}).isdisjoint(words):
+    if denies(re.sub(r"\bwithout\b", "no", bare, flags=_I)):
         return _Stance(-1, of_core=echo or not of_truth, of_truth=of_truth or not echo)
-    if not (agrees or echo or DENYING.search(bare) or (_SAYS.search(bare) and _POINTS.search(bare))):
+    if not (agrees or echo or (_SAYS.search(bare) and _POINTS.search(bare))):
         return _Stance()
     return _Stance(1, echo, of_truth, accepts=agrees and words[0] not in _PLAIN_YES and "that" not in words)
 
 
 def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
-    """True if a clause repeats the question with a pronoun: "it is open", of "Is the pool open on Mondays?" """
-    words = words_of(bare)
-    opens = words[0].lower() if words else ""
-    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)):
-        return False
-    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure", "one"}
-    return bool(wanted) and any(
-        one.said and not one.choice and wanted <= _stems(one.said) and _repeats(bare, one.said) for one in asked
+    """True if a clause repeats the question's predicate, with a pronoun: "it is open", of "Is the pool open on Mondays?" """
+    opens, _, rest = _CONTRACTED.sub(lambda match: f" {_IN_FULL[match[1]]}", bare).partition(" ")
+    said = _predicate(re.sub(r" (?:not|it|them|one)\b|n't\b", "", f" {rest}"))
+    return (
+        opens.lower() in PRONOUNS
+        and bool(_stems(said))
+        and any(
+            one.said and not one.choice and f"{_predicate(one.said, verb=True)} ".startswith(f"{said} ")
+            for one in asked
+        )
     )
 
 
-_JOINTS = PREPOSITIONS | {"but", "except", "only", "than"}
-"""Words that may turn what follows them: "without a lifeguard", "on all days but Monday"."""
-_BEFORE_HEAD = ADVERBS | word_set("its his her their our my your some no")
-"""Words that may stand between "is" or "has" and what something is or has."""
+_IN_FULL = {"s": "is", "re": "are", "m": "am"}
+_CONTRACTED = re.compile(r"(?<=\w)'(s|re|m)\b")
 
 
-def _repeats(clause: str, said: str) -> bool:
-    """True if a clause leaves out no word that changes what it takes from a statement.
-
-    "It serves lunch" leaves out "stopped" of "the café has stopped serving lunch", and says the contrary.
-    """
-    words, own, stems = words_of(said.lower()), words_of(clause.lower()), _stems(clause)
-    kept = [word in own or bool(_stems(word) & stems) for word in words]
-    predicate = range(_verb_place(words_of(said)), len(words))
-    head = next((i for i in predicate if _stems(words[i]) and words[i] not in _BEFORE_HEAD), None)
-    return (head is None or kept[head]) and not _drops_joint(words, kept)
-
-
-def _verb_place(words: Sequence[str]) -> int:
-    """Index of a statement's verb; the number of words if it is not known."""
-    place = finite_verb(words)
-    return place if place is not None else next((i for i, word in enumerate(words) if is_auxiliary(word)), len(words))
-
-
-def _drops_joint(words: Sequence[str], kept: Sequence[bool]) -> bool:
-    """True if a verb or a preposition is left out, but not what follows it: "out of service"."""
-    places = [i for i, word in enumerate(words) if word in _JOINTS or can_be_verb(word) or word.endswith("ing")]
-    for place, end in pairwise([*places, len(words)]):
-        if kept[place] or is_auxiliary(words[place]):
-            continue
-        joined = words[place] in _JOINTS and place + 1 == end < len(words) and not is_auxiliary(words[end])
-        if (joined and kept[end]) or any(_stems(words[i]) and kept[i] for i in range(place + 1, end)):
-            return True  # "except on Sundays", "fails to save"
-    return False
+def _predicate(said: str, *, verb: bool = False) -> str:
+    """A clause's words without adverbs and the "s" of verbs; with `verb`, from its verb on."""
+    words = words_of(said)
+    place = finite_verb(words) or (2 if words[0].lower() in DETERMINERS else 1) if verb else 0
+    kept = (word.lower() for word in words[place:])
+    return " ".join(word.removesuffix("s") for word in kept if word not in ADVERBS and not word.endswith("ly"))
 
 
 def _claims(head: _Head, asked: Sequence[Asked]) -> tuple[tuple[str, ...], bool]:
@@ -519,14 +471,13 @@ def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Answered | None:
     choice = next((one.choice for one in reversed(asked) if one.choice), None)
     pointing = bool(words) and _MUST_PICK.search(text) and set(words) - word_set("the a oh well so i think") <= _PICKING
     if choice is None:
-        places = pointing and head.sign is None and not re.search(r"\d", text)
-        return _picked_question(words, asked) if places else None
+        return None
     statements = [choice.with_(part) for part in choice.parts]
     if pointing and not re.search(r"\d", text):
         chosen = _places(clauses, len(statements))
         if not chosen:
             return Answered(unmade=True)
-        return Answered(tuple(statements[i] if yes else negation(statements[i]) for i, yes in sorted(chosen.items())))
+        return Answered(tuple(statements[i] for i, yes in sorted(chosen.items()) if yes))
     return _repeated(text, choice) if head.sign is None or head.rest else None
 
 
@@ -535,10 +486,8 @@ def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
     chosen = dict[int, bool]()
     for clause in clauses:
         words = re.findall(r"[a-z]+", clause.lower())
-        if {"neither", "none"} & set(words):
-            return dict.fromkeys(range(count), False)
         if {"both", "all"} & set(words):
-            return dict.fromkeys(range(count), "not" not in words)
+            return dict.fromkeys(range(count), True)
         for word in words:
             index = _NTH.get(word)
             if index is not None and -count <= index < count:
@@ -546,18 +495,6 @@ def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
     if count == 2 and len(chosen) == 1 and not any(chosen.values()):
         chosen = {1 - next(iter(chosen)): True}
     return chosen
-
-
-def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Answered | None:
-    """ "Both" and "neither" of several questions; places of nothing cannot be made."""
-    said = [one.said for one in asked if one.said]
-    if not said:
-        return None
-    if len(said) > 1 and {"both", "all"} & set(words):
-        return Answered(tuple(said))
-    if "none" in words or ("neither" in words and len(said) > 1):
-        return Answered(tuple(map(negation, said)))
-    return Answered(unmade=True)
 
 
 def _repeated(text: str, choice: Choice) -> Answered | None:
@@ -588,8 +525,9 @@ def _without_tail(text: str) -> str:
     text = text.strip(" .!,;")
     last = _LAST.search(text)
     bare = last["said"].strip() if last else ""
-    only = bare and (_SETTING.match(bare) or _stance(bare, ()) is not None)
-    return last["before"] if last and only and not re.search(r"\d", bare) else text
+    stance = _stance(bare, ()) if bare else None
+    only = _SETTING.match(bare) or (stance is not None and stance.sign != -1)
+    return last["before"] if last and only else text
 
 
 def _joined(before: str, value: str, behind: str) -> str:
@@ -620,8 +558,6 @@ _NO_VALUE = re.compile(
 _UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|[A-Za-z]+(?: of [a-z]+)?)")
 _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
 """A number word that is no answer: "these two rules", "a day lasts ..."."""
-_PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
-"""Questions for an amount, never a name."""
 _OF_MONEY = re.compile(
     r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b|how much (?:is|are)\b",
     re.IGNORECASE,
@@ -638,14 +574,13 @@ def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
     label = LABEL.match(sentence)
     if label and any(map(str.isdigit, sentence[label.end() :])) and not any(one.dimension for one in amounts(label[0])):
         sentence = sentence[label.end() :]  # "Children (8–14): £6" gives no other figure
-    question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
+    question_word = question.split(" ")[0].lower()
     found = dict[tuple[int, int], str]()
     for start, end in sorted(_values(sentence, question_word, money=_OF_MONEY.match(question) is not None)):
         if not any(start < last and first < end for first, last in found) and sentence[start:end] not in question:
             found[start, end] = sentence[start:end]
     for value in list(found.values())[:_MOST_VALUES]:
-        counts = value.lower() != "one" or question.startswith("how many")  # "There isn't one."
-        if counts and (made := asked.filled(value)):
+        if value.lower() != "one" and (made := asked.filled(value)):  # "There isn't one."
             yield value, made
 
 
@@ -666,13 +601,12 @@ def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple
             continue
         unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
         signed = amount.start > 0 and sentence[amount.start - 1] in SIGNS
-        if unit and (signed or sentence[amount.start] in SIGNS or unit[0].strip().lower() in _NO_VERBS):
-            unit = None  # "£50 for", "from £5 a day"
-        yield amount.start - signed, unit.end() if unit else amount.end
-    if question_word in ("when", "what", "which"):
+        # "£50 for", "from £5 a day"
+        yield amount.start - signed, unit.end() if unit and not signed else amount.end
+    if question_word in ("when", "what", "which") and not money:
         days = (day for day in LITERAL.finditer(sentence) if day[0].isalpha())
         yield from (day.span() for day in days if not _MAY_I.match(sentence, day.start()))
-    if question_word not in ("when", "how"):
+    if question_word in ("who", "where"):
         for name in _NAMED_VALUE.finditer(sentence):
             first, opener = name[0].split(" ")[0], OPENER.match(sentence)
             opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
@@ -704,8 +638,6 @@ _OPINION = re.compile(
     _I,
 )
 """Questions for a taste, which no phrase turns into a fact."""
-_ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
 def _adjoins(topic: str) -> bool:
@@ -721,13 +653,10 @@ _SAYS_IT = re.compile(
 
 _DOES = re.compile(
     r"(?P<who>(?!(?:that|this|there)\b).+?) (?:do|does|did|is|are|was|were|(?:has|have)(?: to)?|can|will|must|should|may)"
-    r"(?P<no>n't| not)?(?:, (?P<behind>.+))?",
+    r"(?P<no>n't| not)?(?P<behind>, .+)?",
     _I,
 )
-_FOR_SOMEONE = re.compile(r"(?:who|whose|which|what)\b(?! time)", _I)
 _PERSON = re.compile(r"(?P<known>i|you|we)|he|she|it|they", _I)
-_SOMEONE_WHO = re.compile(r"there (?:is|are|was|were) .+? (?:who|that|which) (?P<deed>.+)", _I)
-"""Says who does something: "Dr Lee does" of "There is someone who speaks Thai", and of "Who speaks Thai?" """
 _MAY_I = re.compile(r"May (?:I|we|you)\b")
 _NO_VERB = re.compile(r"\d\s?(?i:[ap])\.?(?i:m)\b|\bMay\b(?! (?:I|we|you)\b)")
 """Times of day and a month, which look like verbs."""
@@ -741,23 +670,16 @@ _OBJECTS = word_set("the its his her their our my your it them")
 _NO_VERBS = PREPOSITIONS | FUNCTION_WORDS | DETERMINERS | SUBORDINATORS
 
 
-def _goes_on(part: str) -> bool:
-    """True if what follows a comma is a clause or an order."""
-    words = words_of(part)
-    opens = bool(words) and words[0].lower() in PRONOUNS | DETERMINERS
-    return bool(words) and (begins_imperative(words) or (opens and any(map(is_auxiliary, words))))
-
-
 def _stands(text: str) -> bool:
     """True for a clause with its own subject and verb: "the doors open at 7:45"."""
     words = words_of(text)
-    if not words or WH.match(text) or words[0].lower() in SUBORDINATORS:
+    if not words or words[0].lower() in SUBORDINATORS:
         return False
     if words[0].lower() in PREPOSITIONS:  # "on Sundays we close at 12"
         subject = next((i for i, word in enumerate(words[:5]) if word.lower() in PRONOUNS - {"that"}), 0)
         return subject > 0 and _stands(" ".join(words[subject:]))
     acts = any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)) or any(map(is_auxiliary, words[1:]))
-    return acts or verb_index(words) is not None or finite_verb(words) is not None
+    return acts or begins_imperative(words) or finite_verb(words) is not None
 
 
 def _begins_phrase(word: str) -> bool:
@@ -770,9 +692,9 @@ _BEFORE_CLAUSE = ("because", "since", "until", "when", "if", "unless", "after", 
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_NO_VERB.sub("0", text))
-    if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r"(?<!\d):(?!\d|$)", text):
+    if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r":(?!\d)", text):
         return False
-    if any(_goes_on(part) for part in text.split(", ")[1:]):
+    if not all(_is_phrase(part) for part in text.split(", ")[1:]):
         return False  # "If you no longer need it, delete it"
     opens = words[0].lower()
     if opens in _BEFORE_CLAUSE or opens == "as":  # "After two visits we may ask you" is a clause
@@ -782,8 +704,6 @@ def _is_phrase(text: str) -> bool:
     hangs = re.search(rf",? (?:{'|'.join(_BEFORE_CLAUSE)}) (?=\w+ \w)", text)
     if hangs and _is_phrase(text[: hangs.start()]):
         return True  # "30 days after you move out"
-    if opens in (*SUBORDINATORS, "any", "every") and chooses_freely(text):
-        return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
         return False
     if any(adverb in ADVERBS and _THIRD_PERSON.fullmatch(verb) for adverb, verb in pairwise(words[1:])):
@@ -811,17 +731,10 @@ def _is_phrase(text: str) -> bool:
 
 def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Answered | None:
     """A phrase in the place that the question leaves for it; None if it is a clause or has none."""
-    phrase = _without_tail(
-        "".join(letter for letter in text if letter == "°" or category(letter) not in ("So", "Mn", "Cf"))
-    )
+    phrase = _without_tail(text)
     one = next((one for one in reversed(asked) if one.open or one.said), None)
     if one is None or abstains(phrase) or SUBJECTLESS.match(phrase) or _OPINION.search(one.open):
         return None
-    deed = _DOES.fullmatch(phrase)
-    done = _SOMEONE_WHO.fullmatch(one.said)
-    if deed and done and not (denied or deed["no"] or deed["behind"]) and _is_phrase(deed["who"]):
-        return Answered((f"{deed['who']} {done['deed']}",))
-    phrase = deed["who"] if deed and one.open and not (deed["no"] or deed["behind"]) else phrase
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
@@ -834,18 +747,14 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
         or judges(phrase)
     ):
         return None
-    if phrase[-1] == ":":
-        return None
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
         if made.lower().startswith("not ") and not amounts(value):
             made = negation(one.filled(value[4:]))  # "Not the landlord."
         return Answered((made,)) if made else Answered(unmade=True)
-    if _only_compares(value):
-        return Answered((negation(one.said),)) if amounts(one.said) else Answered(unmade=True)
-    if all(word in ADVERBS or word in FUNCTION_WORDS for word in re.findall(r"\w+", value.lower())):
-        return Answered()
+    if set(re.findall(r"\w+", value.lower())) <= FUNCTION_WORDS:
+        return Answered()  # "Why, yes."
     lacking = _LACKS.match(value)
     if lacking and _stems(value[lacking.end() :]) - {"not"} <= _stems(one.said):
         return Answered((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
@@ -858,8 +767,7 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Ans
     ):
         return Answered((one.said,))
     if one.topic:
-        counts = any(not amount.dimension and amount.start == 0 for amount in amounts(value))
-        return Answered((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
+        return Answered((f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Answered((replaced,)) if replaced else Answered(unmade=True)
 
@@ -873,21 +781,12 @@ def _without_label(phrase: str, one: Asked) -> str:
     return f"the {label['noun'].lower()}{phrase[label.end() :]}" if phrase[label.end() :] else label["number"]
 
 
-_COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
 _LACKS = re.compile(r"(?:not (?:even )?an?(?: single)? \w+$|not (?:even )?|no )", _I)
 
 
-def _only_compares(phrase: str) -> bool:
-    """True for "later than that" and "far more", which say that another value holds."""
-    phrase = _SAYS_IT.sub("", phrase.strip(" .!"), count=1)
-    return _COMPARES.fullmatch(phrase) is not None and phrase.lower() not in ADVERBS - {"later"}
-
-
 def _value(phrase: str) -> str:
-    """The phrase as it stands inside a sentence; a Roman number before a unit in figures, which evidence has."""
+    """The phrase as it stands inside a sentence."""
     first, _, rest = phrase.partition(" ")
-    if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
-        return f"{_roman(first)} {rest}"
     common = not LITERAL.match(first) and rest[:1].islower() and not re.match(r"(?:and|or) [A-Z]", rest)
     opens = (may_open(first) or amounts(first)) and first != "May" and not rest[:1].isupper()
     if common or opens:
@@ -895,11 +794,6 @@ def _value(phrase: str) -> str:
     if first.lower() in PREPOSITIONS | SUBORDINATORS | DETERMINERS | {"only", "because"}:
         return phrase[0].lower() + phrase[1:]
     return phrase
-
-
-def _roman(text: str) -> int:
-    values = [_ROMAN_VALUES[letter] for letter in text]
-    return sum(-value if value < max(values[i:]) else value for i, value in enumerate(values))
 
 
 _NAME = re.compile(r"\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
@@ -919,12 +813,8 @@ def _slots(text: str) -> Iterator[tuple[str, int, int]]:
     yield from (
         ("month", *match.span()) for match in LITERAL.finditer(text) if match[0].isalpha() and not DAY.match(match[0])
     )
-    counted = {amount.end for amount in amounts(text)}
     yield from (
-        ("name", *match.span())
-        for match in _NAME.finditer(text)
-        if match.start() and not LITERAL.match(match[0])
-        if not counted & {match.start() - 1, match.start(), match.end()}
+        ("name", *match.span()) for match in _NAME.finditer(text) if match.start() and not LITERAL.match(match[0])
     )
 
 
@@ -943,14 +833,7 @@ def _in_place(said: str, value: str, *, denied: bool) -> str:
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
             return _joined(said[: mine[0][1]], value, said[mine[0][2] :])
-    predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
-    if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
-        return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
     first = value.split(" ", 1)[0].lower()
-    opened = re.match(r"(?:only )?(?P<joint>\w+) (?P<noun>\S.*)", value, _I)
-    before, noun, behind = said.rpartition(f" {opened['noun']}") if opened else ("", "", "")
-    if opened and noun and {opened["joint"].lower(), before.rsplit(" ", 1)[-1].lower()} <= PREPOSITIONS:
-        return _joined(before, value, behind)  # "Only with a guide", after "without a guide"
     does = _CAN_DENY.match(said)
     if first == "not" and does:
         return f"{does[0]} not{said[does.end() :]} {value[4:]}"  # "Not until May", of "the lift is working"

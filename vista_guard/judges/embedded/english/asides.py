@@ -42,16 +42,10 @@ class Clause:
 
 _NAME = r"(?:(?:[Tt]he\s+)?\b[A-Z][\w'.-]{0,40}\w(?:\s+(?:of\s+(?:the\s+)?)?[A-Z][\w'.-]{0,40}\w){0,5})"
 _NOUN = r"(?:\b[Tt]he\s+[a-z][\w-]{1,30}(?:\s+[a-z][\w-]{1,30}){0,2})"
-_OPENING_NOUN = re.compile(rf"^(?P<name>{_NOUN}),\s+(?:who|which)\s+(?P<said>[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
-_RELATIVE = re.compile(rf"(?P<name>{_NAME})(?P<joint>,\s+(?:who|which)|\s+who)\s+(?P<said>[^,;:()]+?)(?=,\s|[.!?]*$)")
-_APPOSITION = re.compile(rf"^(?P<name>{_NAME}),\s+(?P<said>(?:an?|the)\s+[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
-_PARTICIPLE = re.compile(
-    rf"^(?P<name>{_NAME}|{_NOUN}),\s+(?P<said>(?P<verb>born|built|founded|published|released|known|located|based|situated|completed"
-    r"|designed|introduced|launched|established|invented|created|developed|discovered|formed|painted|erected|signed)"
-    r"\s+[^,;:()]+),\s+(?P<rest>\w.*)$",
-    re.DOTALL,
+_RELATIVE = re.compile(
+    rf"(?P<name>{_NAME}|^{_NOUN})(?P<joint>,\s+(?:who|which)|\s+who)\s+(?P<said>[^,;:()]+?)(?=,\s|[.!?]*$)"
 )
-_STILL_SO = frozenset(("known", "located", "based", "situated"))
+_APPOSITION = re.compile(rf"^(?P<name>{_NAME}),\s+(?P<said>(?:an?|the)\s+[^,;:()]+),\s+(?P<rest>\w.*)$", re.DOTALL)
 _LISTED = re.compile(r"\b(?:and|or)\b")
 
 
@@ -60,7 +54,7 @@ def asides(sentence: str, offset: int) -> Iterator[Clause]:
 
     With an aside behind an opening name, there is no such rest.
     """
-    opening = _opening_name_claims(sentence, offset)
+    opening = _apposition(sentence, offset)
     if opening:
         yield from opening
         return
@@ -82,31 +76,16 @@ def asides(sentence: str, offset: int) -> Iterator[Clause]:
     yield from passing
 
 
-def _opening_name_claims(sentence: str, offset: int) -> tuple[Clause, ...]:
-    """Claims of "X, <aside>, <verb> ...", the main one last; none for other sentences."""
-    for pattern in (_APPOSITION, _PARTICIPLE, _OPENING_NOUN):
-        match = pattern.match(sentence)
-        if not match or not _goes_on(match["rest"]):
-            continue
-        verb = _copula(match["rest"], match.groupdict().get("verb"))
-        if pattern is _APPOSITION and _LISTED.search(match["said"]):
-            continue
-        if pattern is _OPENING_NOUN:
-            if not _goes_on(match["said"]):
-                continue
-            verb = ""
-        subject = f"{match['name']} {verb}".rstrip()
-        return (
-            Clause(offset + match.start("said"), offset + match.end("said"), subject),
-            Clause(offset + match.start("rest"), offset + len(sentence), match["name"]),
-        )
-    return ()
-
-
-def _copula(predicate: str, participle: str | None) -> str:
-    if participle:
-        return "is" if participle in _STILL_SO else "was"
-    return "was" if is_past(words_of(predicate)[0]) else "is"
+def _apposition(sentence: str, offset: int) -> tuple[Clause, ...]:
+    """Claims of "X, a Y, <verb> ...", the main one last; none for other sentences."""
+    match = _APPOSITION.match(sentence)
+    if not match or not _goes_on(match["rest"]) or _LISTED.search(match["said"]):
+        return ()
+    verb = "was" if is_past(words_of(match["rest"])[0]) else "is"
+    return (
+        Clause(offset + match.start("said"), offset + match.end("said"), f"{match['name']} {verb}"),
+        Clause(offset + match.start("rest"), offset + len(sentence), match["name"]),
+    )
 
 
 def _is_full_name(name: str) -> bool:
@@ -153,10 +132,6 @@ LONG_FIGURE = re.compile(r"\d{3,}")
 _WHY = re.compile(
     r"(?:so |and |but )?(?:why|how come)\s+(?:did|does|do|is|are|was|were|has|have)\s+(?P<rest>.+)", re.IGNORECASE
 )
-_NOT = re.compile(
-    r"(?:did|does|do|is|are|was|were|has|have|had|wo|would)n't\s+(?P<rest>(?!you\b|i\b|we\b|it\b|he\b|she\b|they\b|that\b).+)",
-    re.IGNORECASE,
-)
 _SOMETHING = re.compile(
     r"(?:can you )?(?:guess )?(?:what|who|which(?: \w+){1,2})\s+(?P<rest>(?P<verb>\w+)\s.+)", re.IGNORECASE
 )
@@ -170,12 +145,9 @@ def presuppositions(question: str) -> Iterator[str]:
     """Claims that a question or an exclamation presupposes."""
     text = question.rstrip("?! ")
     why = _WHY.match(text)
-    doubt = _NOT.match(text)
     something = _SOMETHING.match(text)
     if why:
         yield why["rest"]
-    elif doubt and FIGURE.search(text):
-        yield doubt["rest"]
     elif something and LONG_FIGURE.search(text) and is_past(something["verb"]):
         yield something["rest"]
     yield from inner_statements(text)

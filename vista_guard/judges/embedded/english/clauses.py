@@ -111,7 +111,7 @@ def _cuts(joint: str, left: str, right: str) -> bool:
         return (
             finite_verb(following) is not None
             or begins_imperative(following)
-            or (verb_index(words) is not None and _is_clause(right))
+            or (verb_index(words) is not None and has_verb(right) and following[0].lower() not in SUBORDINATORS)
         )
     # "If it rains, it is closed and ...": the consequence is no claim by itself.
     if words[0].lower() in SUBORDINATORS or is_conditional(left):
@@ -122,17 +122,9 @@ def _cuts(joint: str, left: str, right: str) -> bool:
         return verb_index(words) is not None and has_verb(right)
     if joint.strip().lower() in ("and", "but", "so", "and then"):
         return _are_clauses(left, words, following, right)
-    if _asks(following, right):
-        return True
     if _lists(left, following) or ("then" in joint.lower() and embeds(words, 1)):
         return False
     return finite_verb(following, joined=True) is not None and not ends_elliptic(_phrase(following))
-
-
-def _asks(following: Sequence[str], right: str) -> bool:
-    """True if a question follows a statement: ", but are they open?" """
-    inverted = len(following) > 2 and is_auxiliary(following[0]) and following[1].lower() in PRONOUNS
-    return inverted and right.rstrip().endswith("?")
 
 
 def _has_verb(text: str) -> bool:
@@ -162,8 +154,7 @@ def _are_orders(joint: str, left: str, words: Sequence[str], following: Sequence
         return False
     if _shares_object(words) or (joint.strip() == "," and embeds(words_of(left.rpartition(", ")[2])[:2], 0)):
         return False
-    forbids = following[0].lower() in ("do", "don't", "never", "always", "then") or "then" in joint.lower()
-    return forbids or not _has_infinitive(words)
+    return not _has_infinitive(words)
 
 
 def _has_infinitive(words: Sequence[str]) -> bool:
@@ -209,14 +200,6 @@ def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], righ
 def _phrase(words: Sequence[str]) -> Sequence[str]:
     """The words up to the first punctuation mark."""
     return words[: next((index for index, word in enumerate(words) if not word[0].isalnum()), len(words))]
-
-
-def _is_clause(text: str) -> bool:
-    """True if the text behind a semicolon is a clause, not a list item: a few words, a finite verb, then more."""
-    words = words_of(re.split(r"[;,(]", text[:200], maxsplit=1)[0])
-    return (
-        words[:1] != [] and words[0].lower() not in SUBORDINATORS and any(map(is_past, words[1:5])) and len(words) > 3
-    )
 
 
 def _is_bare_predicate(words: Sequence[str]) -> bool:

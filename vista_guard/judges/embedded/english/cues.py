@@ -311,10 +311,11 @@ def plain_figure(claim: str) -> bool:
     return figure and not (subjective(claim) or recommends(claim) or personal(claim) or abstains(claim))
 
 
-def _with_s(verb: str) -> str:
+def with_s(verb: str) -> str:
+    """The third person singular of a base verb."""
     if verb.endswith(("ch", "sh", "ss", "x", "z", "o")):
         return f"{verb}es"
-    if verb.endswith("y") and verb[-2] not in "aeiou":
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ies"
     return f"{verb}s"
 
@@ -357,7 +358,7 @@ NOUN_VERBS = word_set(
     type update upgrade use value view visit vote walk want wash waste watch water wear welcome wish work wrap yield"""
 )
 """Verbs that may be nouns or adjectives; only their neighbours tell."""
-CLEAR_S = (frozenset(map(_with_s, VERBS)) | CLEAR_THIRD_PERSON) - {
+CLEAR_S = (frozenset(map(with_s, VERBS)) | CLEAR_THIRD_PERSON) - {
     "has",
     "proceeds",
     "stems",
@@ -365,7 +366,7 @@ CLEAR_S = (frozenset(map(_with_s, VERBS)) | CLEAR_THIRD_PERSON) - {
     "suits",
     "contacts",
 }
-UNSURE_S = (frozenset(map(_with_s, NOUN_VERBS | BASES)) | THIRD_PERSON) - CLEAR_S - {"has"}
+UNSURE_S = (frozenset(map(with_s, NOUN_VERBS | BASES)) | THIRD_PERSON) - CLEAR_S - {"has"}
 _CLEAR_BASES = VERBS - {"contact", "launch", "fund", "suit", "stem", "fall", "cover", "register"}
 _UNSURE_BASES = (NOUN_VERBS | VERBS | BASES) - _CLEAR_BASES
 FUNCTION_WORDS = word_set(

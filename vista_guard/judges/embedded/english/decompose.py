@@ -417,8 +417,6 @@ def _is_completed(raw: str, sentence: Sentence) -> bool:
 def _clauses(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
     for clause in clauses(text, start, end):
         content = clean(text[clause.start : clause.end])
-        if clause.subject and SMALL_TALK.fullmatch(content):
-            continue
         for statement in _claims_of(f"{clean(clause.subject)} {content}" if clause.subject else content):
             yield statement, clause.start, clause.end
 

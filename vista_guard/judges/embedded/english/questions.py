@@ -7,7 +7,7 @@ statement, too. Questions become statements by moving the auxiliary behind the s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise, takewhile
 
@@ -118,11 +118,6 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
     """
     read: list[Asked] = []
     for sentence in _sentences(text):
-        other = _OR_ELSE.match(sentence)
-        if other and read and read[-1].said:
-            # "It opens on Monday. Or was it Sunday?"
-            read[-1] = _statement(f"{read[-1].said} or {other['other'].rstrip('?. ')}", role, is_question=True)
-            continue
         pointing = _points_back(sentence)
         if pointing is None:
             read += _asked(sentence, role)
@@ -139,7 +134,7 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
 
 
 def _sentences(text: str) -> list[str]:
-    text = re.sub(r"\bI['’]m\b", "I am", _YOU.sub("you", text[-_MOST_READ:]))
+    text = _OR_ELSE.sub(" or ", re.sub(r"\bI['’]m\b", "I am", _YOU.sub("you", text[-_MOST_READ:])))
     return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text) if re.search(r"\w", sentence)]
 
 
@@ -169,7 +164,8 @@ def _points_back(sentence: str) -> bool | None:
 
 _ASKS_TRUTH = re.compile(r",\s+(?:is|am|are|was|were)\b.*\b(?:right|correct|true|so)\b", _I)
 _LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
-_OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<other>\S.*)", _I)
+_OR_ELSE = re.compile(r"[.?!] or (?:is|was|are|were) (?:it|that|they|he|she) ", _I)
+"""Between two alternatives: "It opens on Monday. Or was it Sunday?" """
 _YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
 WH = re.compile(
@@ -178,8 +174,7 @@ WH = re.compile(
 )
 
 
-_ASKS = re.compile(r"\b(?:questions?|quiz|trivia|true or false|yes or no|check)\b", _I)
-_SO = re.compile(r"\A(?:so|and|but|then)\s+(?!(?:much|many|far|long|that)\b)", _I)
+_SO = re.compile(r"\A(?:so|and|but|or|then)\s+(?!(?:much|many|far|long|that)\b(?!'))", _I)
 _ABOUT = re.compile(r"\A(?:what|how) about\s+", _I)
 _PERSONAL = re.compile(r"\b(?:it|he|she|they|them)\b", _I)
 _IT_IS_THAT = re.compile(r"(?<=\w) (?:is|was) it (?:that|who)\b", _I)
@@ -196,7 +191,6 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     if label and (
         _AUXILIARY.match(text[label.end() :])
         or is_closed(label["words"])
-        or _ASKS.search(label["words"])
         or begins_imperative([*words_of(label["words"]), "it"])
     ):
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
@@ -248,7 +242,7 @@ def _joined_topic(question: str) -> str:
     parts = _SPLIT.fullmatch(question)
     asks = _AUXILIARY.match(parts["asks"]) if parts else None
     if parts and not asks and parts["topic"].split(" ", 1)[0].lower() in _OWN:
-        return parts["asks"]  # "We are ten, any discount"
+        return _SO.sub("", parts["asks"])  # "We are ten, any discount"
     if not parts or not asks or _AUXILIARY.match(question):
         return question
     topic = parts["topic"]
@@ -267,7 +261,7 @@ def _verbless(text: str, role: Role, *, is_question: bool) -> Iterator[Asked]:
     text = re.sub(r"\Aany ", "", text, flags=_I)
     words = text.split(" ")
     place = next((index for index, word in enumerate(words) if index and is_adjective(word)), None)
-    if not is_question and (place is None or judges(text) or subjective(text)):
+    if not is_question and (place is None or judges(text)):
         return
     choice = alternatives(f"there is {text}")
     if choice and not any(shape(part).startswith("p:") for part in choice.parts):
@@ -309,7 +303,7 @@ def _is_stated(text: str) -> bool:
     if not words or text.split(" ", 1)[0].lower() in _OWN or begins_imperative(words):
         return False
     pointing = words[0].lower() in ("this", "that", "these", "those", "that's", "it's")
-    return not (subjective(text) or EXCLAMATION.match(text) or (pointing and judges(text)))
+    return not (subjective(text) or (pointing and judges(text)))
 
 
 def _has_subject(text: str) -> bool:
@@ -340,7 +334,7 @@ def _asks_value(sentence: str, bare: str, role: Role) -> bool:
 
 _DEED = re.compile(
     r"(?:(?:can|could|would|will|won't|may|might) you"
-    r"|(?:can|could|may|shall|should) (?:i|we) (?:ask|have a|get some|speak|talk|please))\b"
+    r"|(?:can|could|may|shall|should) (?:i|we) (?:ask|get some|speak|talk|please))\b"
     r"(?P<rest>.*)",
     _I,
 )
@@ -363,8 +357,7 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     question = _OR_ASKS.split(question)[0]
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
-        asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
-        yield Asked(said=voiced(turned(question), role) if asks else "", is_request=True)
+        yield Asked(is_request=True)
         return
     said = voiced(turned(question), role)
     if said:
@@ -462,9 +455,9 @@ def turned(question: str, *, near: bool = False) -> str:
     predicate = _with_near_gap(predicate) if near else predicate
     rest = re.sub(r"\bany(thing|one|body)?\b", r"some\1", " ".join(predicate))
     negated = predicate[0].lower() in ("not", "never")
-    if verb in _INFLECTIONS and not negated:
+    if verb in ("do", "does") and not negated:
         first, _, others = rest.partition(" ")
-        return f"{subject} {_INFLECTIONS[verb](first)} {others}".rstrip()
+        return f"{subject} {_with_s(first) if verb == 'does' else first} {others}".rstrip()
     return f"{subject} {verb} {rest}"
 
 
@@ -485,9 +478,6 @@ def _with_s(base: str) -> str:
     return f"{base}s" if changed == base else changed
 
 
-_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s}
-
-
 def _subject_end(words: Sequence[str], verb: str) -> int:
     """Index of the first word behind the subject of a question."""
     bare = [word.strip(",.;:\"'()") for word in words]
@@ -503,7 +493,7 @@ def _subject_end(words: Sequence[str], verb: str) -> int:
     return _end_before_base(bare)
 
 
-_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", _I)
+_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|would)n't (?!(?:i|you|we)\b)", _I)
 
 
 def supposed_in(question: str) -> str:
@@ -630,10 +620,10 @@ def voiced(said: str, role: Role) -> str:
     return _in_other_voice(said)
 
 
+_BE_OF_MANY = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _MINE = "\u02d0"
 """A letter that marks a pronoun of the one who answers, whose voice does not change."""
 _PLURAL_BE = {"am": "are", "was": "were"}
-_BE_OF_MANY = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _OTHER_VOICE = {
     "i": "you", "we": "you", "me": "you", "us": "you", "my": "your", "our": "your", "you": "we", "your": "our", "yours": "ours",
 }  # fmt: skip
@@ -688,8 +678,6 @@ def alternatives(said: str) -> Choice | None:
     if not place:
         return None
     before, last = said[: place.start()].split(" "), place["last"].split(" ")
-    if before[0].lower() in ("either", "whether"):
-        before = before[1:]
     begin = _begin(before, last)
     if begin is None or begin == 0:
         return None
@@ -726,8 +714,7 @@ def _length(first: Sequence[str], last: Sequence[str]) -> int:
     last = last[:relative]
     if len(last) <= len(first) or shape(last[0]) == "determiner":
         return len(last)
-    inner = {i for i, word in enumerate(last) if i and word.lower() in PREPOSITIONS}
-    return min((i for i in inner if i >= 1), default=len(last))
+    return next((i for i, word in enumerate(last) if i and word.lower() in PREPOSITIONS), len(last))
 
 
 # ---- Open questions
@@ -762,7 +749,7 @@ def _without_contraction(question: str) -> str:
 
 _GAP = "\0"
 """Stands for the value while the words around it are put in order."""
-_MEASURES = word_set("long old tall high deep wide heavy thick far")
+_MEASURES = word_set("long old tall high deep wide heavy thick")
 _BE = word_set("is are was were be been")
 _COUNT = re.compile(r"(?P<count>as (?:many|much)|\w+)(?P<behind>(?:,| as| at| per| a| each| every) .+)", _I)
 """A count and what goes on behind what it counts: "five at a time", "as many as you like", "six, plus two more"."""
@@ -814,8 +801,12 @@ def fill(question: str, value: str) -> str:
     if not leading and _is_subject(asks, kind, auxiliary, rest):
         counted = _counted(value, kind[1:], of=measure == "much") if measure else value
         return _of_subject(counted, words[verb:], asks)
-    long = measure in _MEASURES and not (measure == "far" and "from" in rest)
-    if long and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
+    if (
+        measure in _MEASURES
+        and auxiliary in _BE
+        and measure not in value
+        and any(one.dimension for one in amounts(value))
+    ):
         placed = f"{placed} {measure}"
     if measure in ("much", "many"):
         placed = _counted(placed, kind[1:], of=measure == "much")
@@ -864,31 +855,17 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
         return first in ("be", "been") or is_clear_base(first) or (is_base(first) and not any(map(is_base, rest[1:2])))
     if asks == "how" and (not kind[1:] or first == "there"):
         return False  # "How much is parking"
-    if first.endswith("ing") and any(map(is_participle, rest[1:2])):
-        return False  # "What is parking limited to"
     participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
-    return (
-        participle
-        or is_adjective(first)
-        or (len(rest) == 1 and first not in PRONOUNS and rest[0].islower())
-        or (bool(kind) and asks in ("which", "what") and first in ADVERBS)
-    )
-
-
-def _with_person(verb: str) -> str:
-    """A verb of "who" as it stands behind "you" and "we": "pay" of "pays"."""
-    for cut in range(4):
-        base = f"{verb[: len(verb) - cut]}{'y' if verb.endswith('ies') and cut == 3 else ''}"
-        if base in _BE_OF_MANY or (base != verb and third_person(base) == verb and is_base(base)):
-            return _BE_OF_MANY.get(base, base)
-    return verb
+    return participle or is_adjective(first) or (len(rest) == 1 and first not in PRONOUNS and rest[0].islower())
 
 
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
     verb = words[0] if words else ""
-    if value.lower().removesuffix(_MINE) in ("i", "you", "we"):
-        return " ".join((value, _with_person(verb), *words[1:]))
+    if value.lower().removesuffix(_MINE) in ("i", "you", "we"):  # "pay" of "Who pays"
+        bases = (verb.removesuffix("s"), verb.removesuffix("es"), re.sub("ies$", "y", verb))
+        verb = _BE_OF_MANY.get(verb) or next(filter(is_base, bases), verb)
+        return " ".join((value, verb, *words[1:]))
     counted = is_plural(verb) and any(map(is_base, words[1:2]))  # "Which tours include lunch"
     named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
     rest = " ".join(words[1:] if (named or counted) and len(words) > 1 else words)
@@ -909,8 +886,6 @@ def _placed(question: str, value: str) -> str:
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
     if _RANGE.match(value):
         return f"from {value}"
-    if re.match(r"\d[^,]* (?:after|before) ", value):
-        return value  # "30 days after you move out"
     found = next(iter(amounts(value)), None)
     if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING, can_be_verb
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING, can_be_verb, with_s
 from vista_guard.judges.embedded.english.verbs import (
     may_open,
     past_adverbs,
@@ -38,7 +38,6 @@ _IRREGULAR = {
     "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't",
 }  # fmt: skip
 _CLITICS = {"'m": " is", "'re": " is", "'ve": " has", "'ll": " will", "'d": " would"}
-_BE = _CLITICS | {"'d": " had"}
 _KEPT = word_set("not and or but to read put set cut let myself yourself who")
 _ORDERS = any_of(
     """Add, Book, Cancel, Change, Check, Close, Confirm, Contact, Delete, Download, Edit, Enter, Find, Follow, Forgot, Get,
@@ -149,9 +148,8 @@ def _name_speaker(pattern: re.Pattern[str], text: str, name: str) -> str:
         verb, clitic = match["verb"] or "", match["clitic"] or ""
         gap = match["gap"] or (" " if verb else "")
         if clitic:
-            forms = _BE if clitic == "'d" and (is_past(verb) or verb in ("better", "been")) else _CLITICS
             subject = True
-            return f"{name}{forms[clitic]}{gap}{verb}"
+            return f"{name}{_CLITICS[clitic]}{gap}{verb}"
         if inverted or not verb or _is_object(before, verb):
             return f"{name}{gap}{verb}"
         subject = True
@@ -183,11 +181,7 @@ def third_person(verb: str) -> str:
         return verb
     if lower not in BASES and (lower.endswith(("s", "ly", "ing", "n't")) or len(lower) < 3):
         return verb
-    if lower.endswith(("ch", "sh", "ss", "x", "z", "o")):
-        return f"{verb}es"
-    if lower.endswith("y") and lower[-2:-1] not in "aeiou":
-        return f"{verb[:-1]}ies"
-    return f"{verb}s"
+    return with_s(verb)
 
 
 def _replace_objects(text: str, name: str) -> str:
@@ -272,17 +266,11 @@ _POINTING = word_set("this that these those there he she it they")
 _VAGUE = word_set("many some most each every both all other another several few no")
 
 
-_ONE = re.compile(r"(?P<there>there(?:'s| is| was)(?:n't| not)?) one\W*", re.IGNORECASE)
-
-
 def resolve_pronoun(statement: str, topic: PronounTopic) -> tuple[str, PronounTopic]:
     """`statement`, in its speaker's words, with its opening pronoun replaced by `topic` if it can mean nothing else.
 
     Also returns the topic for the next pronoun.
     """
-    one = _ONE.fullmatch(statement)
-    if one and topic.noun.startswith("the "):
-        return f"{one['there']} a {topic.noun.removeprefix('the ')}", NOTHING
     match = _OPENING.fullmatch(statement)
     if not match or not topic.noun:
         return statement, topic_of(statement)

@@ -32,7 +32,6 @@ from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     NOT_IN_SUBJECT,
     PASTS,
-    PASTS_ONLY,
     PRONOUNS,
     SUBORDINATORS,
     THIRD_PERSON,
@@ -148,8 +147,6 @@ def begins_imperative(words: Sequence[str]) -> bool:
     """True for instructions: "tap the button", "do not use it"; false for a noun ("tap water")."""
     lower = [word.lower() for word in words[:5]]
     while lower and lower[0] in ("please", "then", "always", "never", "just", "simply"):
-        if lower[0] in ("always", "never") and len(lower) > 1 and is_base(lower[1]):
-            return True
         lower = lower[1:]
     skipped = len(words[:5]) - len(lower)
     if len(lower) < 2:
@@ -410,19 +407,12 @@ def shared_words(words: Sequence[str], verb: int, before: str, after: Sequence[s
 def _passive(words: Sequence[str], verb: int, after: Sequence[str], index: int) -> str | None:
     """ "was written by Vale and published by Orbit" shares its "was"; "was born in Oslo, moved to Bergen" does not."""
     word, following = after[index].lower(), after[index + 1].lower()
-    if word in INTRANSITIVE or (word in PASTS and not is_participle_only_form(word)):
+    if word in INTRANSITIVE:
         return "" if words[verb].lower() in ("was", "were") else None
-    if words[verb].lower() in ("was", "were") and (following in DETERMINERS or after[index + 1][0].isdigit()):
-        return ""
     behind = past_adverbs(words, verb + 1)
     if following in _AGENTS and behind < len(words) and is_participle(words[behind]):
         return words[verb]
     return None
-
-
-def is_participle_only_form(word: str) -> bool:
-    """True if a past form is a participle as well: "sold", but not "wrote"."""
-    return is_participle(word) and word not in PASTS_ONLY
 
 
 def _continues(main: str, before: str, after: Sequence[str], index: int) -> bool:
@@ -496,7 +486,7 @@ def is_set(sentence: str) -> bool:
 def is_conditional(text: str) -> bool:
     """True if a clause, or the part after its colon, opens with a condition: "Option 2: if you ..."."""
     opens = text.rsplit(": ", 1)[-1]
-    return _CONDITION.match(opens) is not None or words_of(opens[:20])[:1] in (["while"], ["although"], ["though"])
+    return _CONDITION.match(opens) is not None
 
 
 def hangs_on(right: str) -> bool:

@@ -198,7 +198,6 @@ ELLIPTIC = re.compile(
     _I,
 )
 """A subject and an auxiliary, whose meaning is elsewhere: "Yes, it does." """
-ANSWER = re.compile(rf"\s*(?P<word>{any_of(_YES_NO)}|wrong|incorrect)\b", _I)
 
 ASKED_IF_KNOWN = re.compile(
     r"(?:did|do) you know (?:that )?|are you aware (?:of the fact )?that |have you heard that ", _I
