@@ -44,7 +44,7 @@ def test_a_report_has_what_readers_rely_on() -> None:
         "judged_by",
         "support",
     }
-    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.6", "finding")
+    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.7", "finding")
 
 
 def test_a_report_reads_as_text_and_shows_its_claims_in_a_notebook() -> None:

@@ -322,6 +322,7 @@ class Finding(Noun):
     """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
 
     `support` is the one of its check. `nearest` is what came nearest to a claim that LACKS evidence, where anything did.
+    `unconfirmed`: a judge that should have confirmed it failed, as `reason` says; a policy treats it as unchecked, too.
     """
 
     kind: Literal["finding"] = "finding"
@@ -333,6 +334,7 @@ class Finding(Noun):
     judged_by: str | None = None
     support: Probability | None = None
     nearest: Nearest | None = Field(default=None, exclude_if=_unset)
+    unconfirmed: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class Check(Noun):
@@ -438,7 +440,7 @@ class RepairMode(StrEnum):
 ANONYMOUS = "default"
 """The tenant of everybody behind a proxy without keys."""
 
-SCHEMA_VERSION = "1.6"
+SCHEMA_VERSION = "1.7"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Record = Literal["verdicts", "delivered", "full"]
@@ -629,6 +631,11 @@ class TurnReport(Noun):
     def unchecked(self) -> tuple[Unchecked, ...]:
         """The outcomes that could not be judged."""
         return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Unchecked))
+
+    @property
+    def unconfirmed(self) -> tuple[Finding, ...]:
+        """The findings whose confirmation failed."""
+        return tuple(finding for finding in self.findings if finding.unconfirmed)
 
     @property
     def blocked(self) -> bool:

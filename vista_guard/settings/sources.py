@@ -89,7 +89,8 @@ class CascadeOptions(FrozenOptions):
     decompose: Literal["first", "second"] = "first"
     """Which judge splits turns into claims."""
     on_second_failure: Literal["unchecked", "keep_first"] = "unchecked"
-    """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict."""
+    """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict. A contradiction
+    is kept either way."""
 
 
 class OtelOptions(FrozenOptions):
