@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -119,6 +120,30 @@ def test_what_is_past_its_time_is_deleted_at_once(monkeypatch: pytest.MonkeyPatc
     done = run("db", "prune")
     assert (done.exit_code, done.stdout) == (0, "deleted 2 reports and the texts of 0\n")
     assert [row.conversation_id for row in ReportReader("sqlite:///data/reports.sqlite").page().rows] == ["c"]
+
+
+@pytest.mark.parametrize("arguments", [("a",), ("a", "--tenant", "default"), ("default/a",)])
+def test_a_conversation_behind_a_proxy_without_keys_is_forgotten_by_its_own_name(arguments: tuple[str, ...]) -> None:
+    filled()
+
+    async def write() -> None:
+        store = SqlReports("sqlite:///data/reports.sqlite")
+        await store.write(report("default/a", tenant="default"))
+        await store.aclose()
+
+    asyncio.run(write())
+    done = run("forget", "--conversation", *arguments)
+    assert (done.exit_code, done.stdout) == (0, "forgot 1 reports and 0 claims of knowledge\n")
+    with closing(ReportReader("sqlite:///data/reports.sqlite")) as reader:
+        assert {row.conversation_id for row in reader.page().rows} == {"acme/a", "acme/b", "c"}
+
+
+def test_a_conversation_of_which_nothing_is_kept_is_told_with_the_next_step() -> None:
+    filled()
+    done = run("forget", "--conversation", "a")
+    assert (done.exit_code, done.stdout) == (0, "forgot 0 reports and 0 claims of knowledge\n")
+    assert "'a'" in done.stderr
+    assert "--tenant" in done.stderr
 
 
 def test_a_conversation_and_a_tenant_are_forgotten() -> None:
