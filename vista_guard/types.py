@@ -13,7 +13,7 @@ from html import escape
 from typing import Annotated, Literal, Self
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -441,7 +441,14 @@ ANONYMOUS = "default"
 """The tenant of everybody behind a proxy without keys."""
 
 SCHEMA_VERSION = "1.7"
-"""Version of the report's JSON form: the major part changes when a reader of an older one would break."""
+"""Version of the report's JSON form: the major part changes when a reader of an older one would break, and another is refused."""
+
+
+def _check_major(version: str) -> str:
+    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise ValueError(f"{version!r} has another major part than {SCHEMA_VERSION}, which this vista-guard reads")
+    return version
+
 
 Record = Literal["verdicts", "delivered", "full"]
 """What a sink keeps of a turn's texts beside its report: nothing; what was said and shown; the draft too, withheld or not."""
@@ -553,7 +560,7 @@ class TurnReport(Noun):
     claims are places in the judged draft; `draft_spans` say where its pieces stand in `response` (see `delivered_spans`).
     """
 
-    schema_version: str = SCHEMA_VERSION
+    schema_version: Annotated[str, AfterValidator(_check_major)] = SCHEMA_VERSION
     id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, max_length=64)
     conversation_id: str | None
     turn_index: int
