@@ -400,6 +400,8 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
             known = Rule if len(first["loc"]) > 1 else LabelPolicy
             names = ", ".join(name for name in known.model_fields if name != "calibration")
             raise ConfigError(f"there is no field {where}; the fields are {names}") from exc
+        if first["type"] == "missing":
+            raise ConfigError(f"{where} is missing; a rule replaces all of the preset's rule for its label") from exc
         given = repr(first["input"]) if first["loc"] else f"{base!r} with {dict(overrides)!r}"
         raise ConfigError(f"{where} is {given}: {first['msg'].removeprefix('Value error, ')}") from exc
     _refuse_both(policy, overrides, rules)
