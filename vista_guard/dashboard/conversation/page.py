@@ -177,7 +177,7 @@ def conversation(desk: Desk) -> None:
         return
     if isinstance(turn, str):
         row = desk.reports.row(chosen.turn) if chosen.turn else None
-        _draw_not_found("This turn cannot be shown", turn, desk, conversation=row and row.conversation_id)
+        _draw_not_found("This turn cannot be shown", turn, desk, conversation=row.conversation_id if row else None)
         return
     name = turn.report.conversation_id if turn else address.read(address.CONVERSATION)
     if turn is None and name is None:
