@@ -16,10 +16,11 @@ from vista_guard import Action, ConfigError, Label, Persona, Span, TurnReport, t
 from vista_guard.cli import render
 from vista_guard.dashboard.elements.looks import LOOKS
 from vista_guard.demo import screen
+from vista_guard.errors import first_problem
 from vista_guard.judges.model.answers import labels
 from vista_guard.policy.explanations import WORST
 from vista_guard.reading.files import read_persona
-from vista_guard.types import DraftSpan
+from vista_guard.types import SCHEMA_VERSION, DraftSpan
 from vista_lab.annotate.forms import load_form
 
 
@@ -44,7 +45,18 @@ def test_a_report_has_what_readers_rely_on() -> None:
         "judged_by",
         "support",
     }
-    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.6", "finding")
+    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.7", "finding")
+
+
+@pytest.mark.parametrize("version", ["9.0", "2.0", "0.9", "next"])
+def test_a_report_of_another_major_schema_is_refused_though_its_fields_are_known(version: str) -> None:
+    written = report(finding(Label.VERIFIED)).model_dump(mode="json")
+    with pytest.raises(ValidationError) as refused:
+        TurnReport.model_validate(written | {"schema_version": version})
+    assert version in first_problem(refused.value)
+    assert SCHEMA_VERSION in first_problem(refused.value)
+    newer = written | {"schema_version": "1.99"}  # its new fields, if it has any, are refused by name
+    assert TurnReport.model_validate(newer).schema_version == "1.99"
 
 
 def test_a_report_reads_as_text_and_shows_its_claims_in_a_notebook() -> None:

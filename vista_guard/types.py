@@ -14,7 +14,7 @@ from html import escape
 from typing import Annotated, Literal, Self
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -323,6 +323,7 @@ class Finding(Noun):
     """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
 
     `support` is the one of its check. `nearest` is what came nearest to a claim that LACKS evidence, where anything did.
+    `unconfirmed`: a judge that should have confirmed it failed, as `reason` says; a policy treats it as unchecked, too.
     """
 
     kind: Literal["finding"] = "finding"
@@ -334,6 +335,7 @@ class Finding(Noun):
     judged_by: str | None = None
     support: Probability | None = None
     nearest: Nearest | None = Field(default=None, exclude_if=_unset)
+    unconfirmed: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class Check(Noun):
@@ -439,8 +441,15 @@ class RepairMode(StrEnum):
 ANONYMOUS = "default"
 """The tenant of everybody behind a proxy without keys."""
 
-SCHEMA_VERSION = "1.6"
-"""Version of the report's JSON form: the major part changes when a reader of an older one would break."""
+SCHEMA_VERSION = "1.7"
+"""Version of the report's JSON form: the major part changes when a reader of an older one would break, and another is refused."""
+
+
+def _check_major(version: str) -> str:
+    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise ValueError(f"{version!r} has another major part than {SCHEMA_VERSION}, which this vista-guard reads")
+    return version
+
 
 Record = Literal["verdicts", "delivered", "full"]
 """What a sink keeps of a turn's texts beside its report: nothing; what was said and shown; the draft too, withheld or not."""
@@ -558,7 +567,7 @@ class TurnReport(Noun):
     claims are places in the judged draft; `draft_spans` say where its pieces stand in `response` (see `delivered_spans`).
     """
 
-    schema_version: str = SCHEMA_VERSION
+    schema_version: Annotated[str, AfterValidator(_check_major)] = SCHEMA_VERSION
     id: str = Field(default_factory=lambda: uuid4().hex, min_length=1, max_length=64)
     conversation_id: str | None
     turn_index: int
@@ -636,6 +645,11 @@ class TurnReport(Noun):
     def unchecked(self) -> tuple[Unchecked, ...]:
         """The outcomes that could not be judged."""
         return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Unchecked))
+
+    @property
+    def unconfirmed(self) -> tuple[Finding, ...]:
+        """The findings whose confirmation failed."""
+        return tuple(finding for finding in self.findings if finding.unconfirmed)
 
     @property
     def blocked(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -131,6 +132,30 @@ def test_a_tenants_conversation_is_found_by_its_own_id_and_by_the_stored_one() -
     assert run("reports", "export", "b.jsonl", "--tenant", "acme", "--conversation", "b").exit_code == 0
     assert TurnReport.model_validate_json(Path("b.jsonl").read_text("utf-8")) == made[1]
     assert run("reports", "list", "--tenant", "zoo", "--conversation", "b").stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("a",), ("a", "--tenant", "default"), ("default/a",)])
+def test_a_conversation_behind_a_proxy_without_keys_is_forgotten_by_its_own_name(arguments: tuple[str, ...]) -> None:
+    filled()
+
+    async def write() -> None:
+        store = SqlReports("sqlite:///data/reports.sqlite")
+        await store.write(report("default/a", tenant="default"))
+        await store.aclose()
+
+    asyncio.run(write())
+    done = run("forget", "--conversation", *arguments)
+    assert (done.exit_code, done.stdout) == (0, "forgot 1 reports and 0 claims of knowledge\n")
+    with closing(ReportReader("sqlite:///data/reports.sqlite")) as reader:
+        assert {row.conversation_id for row in reader.page().rows} == {"acme/a", "acme/b", "c"}
+
+
+def test_a_conversation_of_which_nothing_is_kept_is_told_with_the_next_step() -> None:
+    filled()
+    done = run("forget", "--conversation", "a")
+    assert (done.exit_code, done.stdout) == (0, "forgot 0 reports and 0 claims of knowledge\n")
+    assert "'a'" in done.stderr
+    assert "--tenant" in done.stderr
 
 
 def test_a_conversation_and_a_tenant_are_forgotten() -> None:

@@ -205,6 +205,8 @@ def test_one_report_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path)
     assert isinstance(reports.turns([name, f"{1:032x}"])[name], str)
     with pytest.raises(StoreError):
         reports.turn(name)
+    assert "schema" in str(reports.turn_or_problem(name))
+    assert reports.turn_or_problem("0" * 32) is None
     reader.close()
 
 

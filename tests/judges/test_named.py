@@ -78,10 +78,13 @@ def test_a_cascade_asks_the_model_about_what_is_in_doubt_only() -> None:
     assert (server.calls, report.usage.calls) == (1, 1)
 
 
-def test_a_cascade_whose_model_is_down_is_unchecked_unless_told_otherwise() -> None:
+def test_a_cascade_whose_model_is_down_leaves_contradictions_unconfirmed_unless_told_otherwise() -> None:
     nobody = "cascade:embedded,openai:m@http://127.0.0.1:9/v1"
     closed = check(nobody, model={"max_retries": 0})
-    assert [outcome.kind for outcome in closed.outcomes] == ["finding", "unchecked"]
+    assert [(found.label, found.unconfirmed) for found in closed.findings] == [
+        (Label.VERIFIED, False),
+        (Label.CONTRADICTED, True),
+    ]
     kept = check(nobody, model={"max_retries": 0}, cascade={"on_second_failure": "keep_first"})
     assert labels(kept) == [Label.VERIFIED, Label.CONTRADICTED]
     assert kept.warnings != ()
@@ -146,11 +149,10 @@ def test_a_cascade_keeps_what_its_first_judge_is_sure_of_however_the_second_fail
             limits={"judge_seconds": 3600},
         )
         assert server.calls >= 1
-    labelled = [FACT] if kept == "unchecked" else [FACT, WRONG]
-    assert [(one.claim.text, one.judged_by) for one in report.findings] == [
-        (text, "embedded-quick") for text in labelled
+    assert [(one.claim.text, one.judged_by, one.unconfirmed) for one in report.findings] == [
+        (FACT, "embedded-quick", False),
+        (WRONG, "embedded-quick", kept == "unchecked"),
     ]
-    assert [one.claim.text for one in report.unchecked] == [text for text in (FACT, WRONG) if text not in labelled]
     assert report.warnings != ()
 
 

@@ -106,6 +106,7 @@ def test_no_evidence_is_said_in_the_reason() -> None:
         ("lenient", {}, ("policy", "lenient")),
         ("balanced", {"rules": {"CONTRADICTED": {"action": "BLOCK", "min_confidence": 1.4}}},
          ("policy.rules.CONTRADICTED.min_confidence", "1.4", "1")),
+        ("balanced", {"rules": {"CONTRADICTED": {"min_confidence": 0.7}}}, ("policy.rules.CONTRADICTED.action is missing",)),
         ("balanced", {"rules": {"WRONG": {"action": "BLOCK"}}}, ("policy.rules.WRONG",)),
         ("balanced", {"rules": ["BLOCK"]}, ("policy.rules", "BLOCK")),
         ("balanced", {"on_unchekced": "BLOCK"}, ("policy.on_unchekced",)),

@@ -33,10 +33,11 @@ from tests.proxy.serving import (
 from tests.raising import raises
 from vista_guard import ConfigError, JudgeError
 from vista_guard.policy.label_policy import MESSAGE, build_policy
+from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.settings.sources import Limits
 from vista_guard.testing import Answer, Fault, ScriptedChatServer, Verdict
-from vista_guard.types import Claim, EvidenceSet
+from vista_guard.types import Claim, EvidenceSet, PartFailure, TurnReport, TurnTexts
 
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 
@@ -352,6 +353,35 @@ class TestFailures:
             response = ask(served, CHAT)
         assert (response.status_code, response.json()["error"]["code"]) == (status, code)
         assert not any(word in response.text for word in ("127.0.0.1", "Traceback", "httpx", "<html>", "A long"))
+
+    @pytest.mark.parametrize(
+        ("status", "key", "failed"),
+        [
+            *((status, "sk", 0) for status in (400, 404, 422)),
+            *((status, None, 0) for status in (400, 401, 403)),
+            *((status, "sk", 1) for status in (403, 402, 429)),
+            *((status, None, 1) for status in (408, 429, 500)),
+        ],
+    )
+    @BOTH
+    def test_a_request_that_upstream_refuses_is_no_failure_of_upstream(
+        self, path: str, status: int, key: str | None, failed: int
+    ) -> None:
+        class Failures(list[PartFailure]):
+            async def write(self, report: TurnReport, texts: TurnTexts | None = None) -> None: ...
+
+            async def write_failure(self, failure: PartFailure) -> None:
+                self.append(failure)
+
+        kept, before = Failures(), metrics.upstream_errors()
+        with (
+            ScriptedChatServer([Fault.http(status, message="No such model.")]) as upstream,
+            proxy(upstream, sinks=[kept], upstream_key=key) as served,
+        ):
+            response = ask(served, path)
+        assert response.status_code == status
+        assert metrics.upstream_errors() - before == failed
+        assert [failure.kind for failure in kept] == ["status"] * failed
 
     def test_an_unreachable_upstream_is_named_to_callers_on_this_machine(
         self, caplog: pytest.LogCaptureFixture

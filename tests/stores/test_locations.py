@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from platformdirs import user_data_dir
 
 from tests.raising import raises
+from vista_guard._private import make_file
 from vista_guard.errors import ConfigError
+from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.folders import data_dir, documents_added
-from vista_guard.testing import WordEmbedder
+from vista_guard.stores.reports.database import Database
+from vista_guard.testing import ScriptedJudge, WordEmbedder
 from vista_guard.types import Document
 
 
@@ -34,6 +40,49 @@ def test_the_folder_is_created_and_left_empty(tmp_path: Path) -> None:
     folder = data_dir(tmp_path / "a" / "b")
     assert folder.is_dir()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights there are no bits")
+def test_what_holds_conversations_is_its_owners_and_what_exists_keeps_its_rights(tmp_path: Path) -> None:
+    folder = data_dir(tmp_path / "parent" / "data")
+    assert _rights(folder) == 0o700
+    (tmp_path / "volume").mkdir(mode=0o755)
+    assert _rights(data_dir(tmp_path / "volume")) == 0o755
+    for place in (tmp_path, tmp_path / "volume"):
+        file = place / "reports.sqlite"
+        with closing(Database(f"sqlite:///{file}")) as database:
+            database.run("look", lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
+            assert {_rights(each) for each in place.glob("reports.sqlite*")} == {0o600}
+    file.chmod(0o644)
+    with closing(Database(f"sqlite:///{file}")) as database:
+        database.run("look", lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
+    assert _rights(file) == 0o644
+    chroma_client(tmp_path / "chroma").close()
+    assert _rights(tmp_path / "chroma") == 0o700
+    StoredJudge.cached(ScriptedJudge({}), tmp_path / "cache")
+    StoredJudge.recorded(ScriptedJudge({}), tmp_path / "calls.jsonl")
+    assert (_rights(tmp_path / "cache"), _rights(tmp_path / "calls.jsonl")) == (0o700, 0o600)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights there are no bits")
+def test_a_folder_that_a_group_shares_stays_shared(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    allowed = 0o777 & ~_umask()
+    assert _rights(data_dir(shared / "data")) & 0o777 == allowed
+    make_file(shared / "reports.sqlite")
+    assert _rights(shared / "reports.sqlite") == allowed & 0o666
+
+
+def _rights(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

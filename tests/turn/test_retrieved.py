@@ -85,7 +85,7 @@ async def test_a_quote_says_under_which_headings_it_stands_and_what_found_it(by:
         assert quote.found.cosine
         assert quote.found.bm25
     assert TurnReport.model_validate_json(made.model_dump_json()).findings == made.findings
-    assert made.schema_version == "1.6"
+    assert made.schema_version == "1.7"
 
 
 async def test_a_claim_that_lacks_evidence_says_what_came_nearest() -> None:

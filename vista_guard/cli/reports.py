@@ -114,7 +114,7 @@ def forget(
     conversation: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="A conversation's id. The proxy's ids are TENANT/ID; or name the tenant with --tenant."
+            metavar="ID", help="A conversation's id. Behind a proxy with keys, name its tenant with --tenant."
         ),
     ] = None,
     tenant: Annotated[
@@ -139,8 +139,7 @@ def forget(
         if conversation is None and tenant is None:
             raise InputError("forget what? Give --conversation ID, or --tenant NAME")
         settings, url = settings_and_url(reports, data_dir)
-        name = f"{tenant}/{conversation}" if tenant is not None and conversation is not None else conversation
-        deleted, claims = asyncio.run(_forget(settings, url, name, tenant))
+        deleted, claims = asyncio.run(_forget(settings, url, conversation, tenant))
         typer.echo(f"forgot {deleted:,} reports and {claims or 0:,} claims of knowledge")
         if claims is None and settings.store != "memory":
             typer.echo(
@@ -148,21 +147,27 @@ def forget(
                 "VISTA_GUARD_STORE and VISTA_GUARD_STORE_URL, as for the guard, and forget again",
                 err=True,
             )
+        elif not deleted and not claims and tenant is None:
+            typer.echo(f"nothing is kept of {conversation!r}; behind a proxy with keys, add --tenant NAME", err=True)
 
 
 async def _forget(settings: Settings, url: str, conversation: str | None, tenant: str | None) -> tuple[int, int | None]:
     """The numbers of reports and of claims of knowledge; None where no knowledge is kept."""
     from vista_guard.assembly import kept_knowledge
     from vista_guard.stores.reports import SqlReports
+    from vista_guard.types import ANONYMOUS
 
     store, knowledge, claims = SqlReports(url), kept_knowledge(settings), None
     try:
-        names = [conversation] if conversation is not None else store.reader.conversation_ids(tenant or "")
+        if conversation is None:
+            names = store.reader.conversation_ids(tenant or "")
+        else:  # as the proxy names it; without a tenant also as it is, as a guard without a proxy does
+            names = [f"{tenant or ANONYMOUS}/{conversation}", *([] if tenant else [conversation])]
         # Knowledge first: only the reports know which conversations a tenant had.
         if knowledge is not None:
             claims = sum([await knowledge.forget(name) for name in names])
         if conversation is not None:
-            return await store.forget(conversation), claims
+            return sum([await store.forget(name) for name in names]), claims
         return await store.forget_tenant(tenant or ""), claims
     finally:
         await store.aclose()

@@ -363,9 +363,13 @@ BEFORE = 2
 
 def draw_turn(desk: Desk, who: str | None, report_id: str) -> None:
     """Draws the turn and, for a reviewer with a name, its actions."""
-    turn, review = desk.reports.turn(report_id), desk.reviews.get(report_id)
+    turn, review = desk.reports.turn_or_problem(report_id), desk.reviews.get(report_id)
     if turn is None:
-        _draw_not_found(desk, report_id)
+        text = f"There is no report {report_id} that you may see. It may have been deleted."
+        _draw_not_found(desk, "No such turn", text)
+        return
+    if isinstance(turn, str):
+        _draw_not_found(desk, "This turn cannot be shown", turn)
         return
     desk.follow(draw(_head(turn, review, who), key="review-head"))
     if who is not None:
@@ -546,10 +550,9 @@ def _event(event: ReviewEvent, place: int) -> Node:
     )
 
 
-def _draw_not_found(desk: Desk, report_id: str) -> None:
-    text = f"There is no report {report_id} that you may see. It may have been deleted."
+def _draw_not_found(desk: Desk, title: str, text: str) -> None:
     href = address.link("review", **{NAME: address.read(NAME)})
-    desk.follow(draw(tree.empty("No such turn", text, act=Act("go", href), button="The queue"), key="lost"))
+    desk.follow(draw(tree.empty(title, text, act=Act("go", href), button="The queue"), key="lost"))
 
 
 def review(desk: Desk) -> None:

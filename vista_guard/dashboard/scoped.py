@@ -274,6 +274,10 @@ class ScopedReports:
             turns |= _each(reader, [name for name in report_ids if name not in turns], self._allowed_turn)
         return turns
 
+    def turn_or_problem(self, report_id: str) -> GuardedTurn | str | None:
+        """The turn of a report; why it cannot be read; None when it is missing or another tenant's."""
+        return self.turns([report_id]).get(report_id)
+
     def conversation(
         self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None
     ) -> Window:

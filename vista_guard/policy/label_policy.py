@@ -77,7 +77,8 @@ class LabelPolicy(BaseModel):
     anything is held against it at all. "auto" takes what was fitted for the judge, and nothing for a judge without a fit: its
     claims then flag the turn one by one.
 
-    `on_unchecked` is the explicit choice between fail-open (FLAG, or ALLOW) and fail-closed (BLOCK); `on_no_evidence` applies
+    `on_unchecked` is the explicit choice between fail-open (FLAG, or ALLOW) and fail-closed (BLOCK). It is also the least that
+    happens to an `unconfirmed` finding. `on_no_evidence` applies
     when the turn had nothing at all to be verified against and says something that needs it.
 
     `on_code` is for blocks of code, which no document could prove or refute: what their strings and comments say is claims like
@@ -254,6 +255,10 @@ class LabelPolicy(BaseModel):
     def _action(self, outcome: Outcome, risk_action: Action | None) -> Action:
         if not isinstance(outcome, Finding):
             return self.on_code if outcome.what == "code" else self.on_unchecked
+        action = self._action_on_finding(outcome, risk_action)
+        return max(action, self.on_unchecked, key=SEVERITY.__getitem__) if outcome.unconfirmed else action
+
+    def _action_on_finding(self, outcome: Finding, risk_action: Action | None) -> Action:
         rule = self.rules.get(outcome.label)
         own = rule(outcome.confidence) if rule else Action.ALLOW
         if rule is None or own is Action.ALLOW or risk_action is None or not _is_held(outcome):
@@ -270,7 +275,8 @@ class LabelPolicy(BaseModel):
         rule = self.rules.get(outcome.label)
         limit = rule.min_confidence if self.calibration and rule and rule.withholds else None
         confidence = _compare(outcome.confidence, limit, "withheld")
-        return f"{outcome.claim.id} {label} ({confidence}): {_short(outcome.claim.text)}"
+        unconfirmed = ", unconfirmed" if outcome.unconfirmed else ""
+        return f"{outcome.claim.id} {label} ({confidence}{unconfirmed}): {_short(outcome.claim.text)}"
 
     def _risk_reason(self, risk: float | None, risk_action: Action | None) -> str:
         limit, done = (
@@ -394,6 +400,8 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
             known = Rule if len(first["loc"]) > 1 else LabelPolicy
             names = ", ".join(name for name in known.model_fields if name != "calibration")
             raise ConfigError(f"there is no field {where}; the fields are {names}") from exc
+        if first["type"] == "missing":
+            raise ConfigError(f"{where} is missing; a rule replaces all of the preset's rule for its label") from exc
         given = repr(first["input"]) if first["loc"] else f"{base!r} with {dict(overrides)!r}"
         raise ConfigError(f"{where} is {given}: {first['msg'].removeprefix('Value error, ')}") from exc
     _refuse_both(policy, overrides, rules)

@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from vista_guard.policy.explanations import explain, worst
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import AlertSettings, Kind
-from vista_guard.telemetry.instruments import error_type
+from vista_guard.telemetry.instruments import error_types
 from vista_guard.types import Action, Record, TurnReport, TurnTexts
 
 Json = dict[str, Any]
@@ -142,7 +142,7 @@ class AlertSink:
 
     def _take(self, report: TurnReport, question: str | None) -> None:
         action = report.decision.action
-        failed = any(error_type(outcome) not in _NOT_ERRORS for outcome in report.unchecked)
+        failed = bool(error_types(report) - _NOT_ERRORS)
         with self._changed:
             self._watch.count(failed=failed, attention=action is not Action.ALLOW, now=monotonic())
             if action is Action.BLOCK and "block" in self._settings.on:

@@ -68,6 +68,8 @@ logger = logging.getLogger("vista_guard.proxy")
 
 _CLIENT_CLOSED = 499
 _EVENTS_AT_A_TIME = 200
+_REFUSED_REQUEST = frozenset({400, 404, 405, 413, 414, 415, 422})
+"""Upstream's statuses for a request that is itself at fault: malformed, too long, for a model that does not exist."""
 _NOT_PASSED = (
     "the guard judges chat/completions and responses, and passes only paths that are known to give out no model's words; to pass "
     "this one unjudged, name it in pass_paths in [proxy]"
@@ -184,7 +186,9 @@ class Proxy:
             return GuardedStream(exchange, response, ask, self._settings, tell)
         body = await _read_whole(response, self._settings)
         if not response.is_success:
-            await tell("upstream_status")
+            if not _is_callers_fault(response.status_code, self._settings):
+                metrics.count_upstream_error("status")
+                await tell("upstream_status")
             return _failure(response, body)
         answer, reports, unjudged = await judge_answer(exchange, read_answer(body), ask_whole)
         headers = answer_headers(returned_headers(response))
@@ -284,9 +288,13 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
         await close_answer(response)
 
 
+def _is_callers_fault(status: int, settings: ProxySettings) -> bool:
+    """True if upstream refused the request for what it is. Else upstream failed, or refused the operator's account."""
+    return status in (_REFUSED_REQUEST if settings.upstream_key else _REFUSED_REQUEST | {401, 403})
+
+
 def _failure(response: httpx2.Response, body: bytes) -> Response:
     """Upstream's error without a gateway's page or a broken server's quotes, which would leak internals."""
-    metrics.count_upstream_error("status")
     error = json.dumps({"error": request_error(response.status_code, read_value(body))}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
 

@@ -89,7 +89,8 @@ class CascadeOptions(FrozenOptions):
     decompose: Literal["first", "second"] = "first"
     """Which judge splits turns into claims."""
     on_second_failure: Literal["unchecked", "keep_first"] = "unchecked"
-    """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict."""
+    """Treatment of a claim that the second judge could not judge: `keep_first` keeps the first judge's verdict. A contradiction
+    is kept either way."""
 
 
 class OtelOptions(FrozenOptions):
@@ -269,7 +270,7 @@ class Settings(_Sources):
             name = ".".join(str(part) for part in first["loc"])
             if first["type"] == "extra_forbidden":
                 raise ConfigError(f"there is no setting {name!r}{_known_names(cls, first['loc'])}") from exc
-            why = first["msg"] if first["type"] != "tuple_type" else f"give a list, for example [{first['input']!r}]"
+            why = _why(first, name, repr(first["input"]))
             secret = "SecretStr" in str(getattr(cls.model_fields.get(str(first["loc"][0])), "annotation", ""))
             given = "" if secret else f" is {first['input']!r}"
             raise ConfigError(f"setting {name}{given}: {why}") from (None if secret else exc)
@@ -401,7 +402,22 @@ def _problem(model: type[Section], exc: ValidationError) -> str:
     if first["type"] == "missing":
         how = model.where_to_set.get(str(first["loc"][-1]))
         return f"setting {name} is missing{'; ' + how if how else ''}"
-    return f"setting {name}: {first['msg'].removeprefix('Value error, ')}"
+    # A number or a word of a few is no secret; anything else may be, such as a key in the wrong place.
+    given = f" is {first['input']!r}" if first["type"].startswith(_PLAIN_FAULTS) else ""
+    why = _why(first, name, "'…'")
+    return f"setting {name}{given}: {why}"
+
+
+_PLAIN_FAULTS = ("int_", "float_", "bool_", "literal_", "less_", "greater_")
+
+
+def _why(fault: Mapping[str, Any], name: str, item: str) -> str:
+    """Says what is wrong with a value, in the words of settings files; `item` is for the example of a list."""
+    if fault["type"] == "tuple_type":
+        return f"give a list, for example [{item}]"
+    if fault["type"] in ("dict_type", "model_type", "mapping_type"):
+        return f"give a table, in a TOML file below the line [{name}]"
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 POLICY_FILES = (".toml", ".yaml", ".yml")

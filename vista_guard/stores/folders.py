@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from vista_guard._private import make_folder
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Settings
 
@@ -21,7 +22,7 @@ def data_dir(explicit: str | Path | None = None) -> Path:
     """
     folder = Path(explicit).expanduser() if explicit else default_dir()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with TemporaryFile(dir=folder):  # permission bits lie on read-only mounts and for root
             pass
     except OSError as exc:

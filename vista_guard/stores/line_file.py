@@ -19,7 +19,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
 
-from vista_guard.errors import ConfigError, StoreError
+from vista_guard.errors import ConfigError, StoreError, first_problem
 
 ANOTHER_OUT = "Choose another --out"
 
@@ -122,8 +122,8 @@ class LineKind(Generic[Line]):
         except ValueError as exc:
             where = f"line {number}" if number else "a line"
             raise ConfigError(
-                f"{path}: {where} is not a {self.noun}: {line[:80]!r}. Remove it and run the same command again, which makes "
-                "it anew, or choose another --out"
+                f"{path}: {where} is not a {self.noun} ({first_problem(exc)}): {line[:80]!r}. Remove it and run the same command "
+                "again, which makes it anew, or choose another --out"
             ) from exc
 
     def twice(self, path: Path, number: int, line: Line) -> str:

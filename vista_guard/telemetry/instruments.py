@@ -57,6 +57,11 @@ def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
     )
 
 
+def error_types(report: TurnReport) -> set[str]:
+    """Classes of everything that the judge failed to do in this turn."""
+    return {*map(error_type, report.unchecked), *("judge" for _ in report.unconfirmed)}
+
+
 def error_type(unchecked: Unchecked) -> str:
     """Classifies an unjudged claim: code, encoded, unreadable, timeout, limit, budget or judge. Never a message."""
     if unchecked.what != "claim":

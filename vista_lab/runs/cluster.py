@@ -271,7 +271,7 @@ class Worker:
         system = self._system
         missing = len(set(turns) - {report.turn_index for report in done})
         async for report in system.judge(entry, turns, done):
-            if report.unchecked and system.why_exhausted is not None:
+            if (report.unchecked or report.unconfirmed) and system.why_exhausted is not None:
                 break
             missing -= 1
             yield report.model_dump_json().encode()

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from vista_guard import __version__
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError, InputError, first_problem
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
 from vista_guard.types import Label, TurnReport
 from vista_lab.files import count_lines, reading, writing
@@ -365,7 +365,7 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
             if not line.endswith(b"\n"):
                 return
             raise InputError(
-                f"{path}, line {number} is not a report of this version: {exc.errors()[0]['msg']}"
+                f"{path}, line {number} is not a report of this version: {first_problem(exc)}; read it with the one that wrote it"
             ) from exc
         if report.conversation_id is not None:
             name = report.conversation_id, report.turn_index

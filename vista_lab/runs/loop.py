@@ -183,7 +183,7 @@ class _Run:
         judged = 0
         async with _closing(self.system.judge(entry, wanted, done)) as reports:
             async for report in reports:
-                if report.unchecked and self._is_exhausted():
+                if (report.unchecked or report.unconfirmed) and self._is_exhausted():
                     return judged
                 self._note_answer(entry.conversation, report)  # First: a kill leaves no report without its answer.
                 self.file.append(report)

@@ -44,6 +44,7 @@ export type Quote1 = string;
 export type Title1 = string | null;
 export type Headings1 = string[];
 export type Overlap = number;
+export type Unconfirmed = boolean;
 export type Kind1 = "unchecked";
 export type Error = string;
 export type What = "claim" | "code" | "encoded";
@@ -146,6 +147,7 @@ export interface TurnReport {
  * A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
  *
  * `support` is the one of its check. `nearest` is what came nearest to a claim that LACKS evidence, where anything did.
+ * `unconfirmed`: a judge that should have confirmed it failed, as `reason` says; a policy treats it as unchecked, too.
  */
 export interface Finding {
   kind?: Kind;
@@ -157,6 +159,7 @@ export interface Finding {
   judged_by?: JudgedBy;
   support?: Support;
   nearest?: Nearest | null;
+  unconfirmed?: Unconfirmed;
 }
 /**
  * One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.

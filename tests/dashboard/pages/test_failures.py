@@ -162,6 +162,27 @@ def test_a_look_of_live_does_not_empty_the_page_that_it_was_left_for(browser: Br
         expect(page.locator(blocked)).to_be_visible()
 
 
+def test_a_report_that_cannot_be_read_leads_back_to_its_conversation_and_to_the_queue(
+    browser: Browser, tmp_path: Path
+) -> None:
+    url = seeded.write(tmp_path / "reports.sqlite", *seeded.talk())
+    with closing(sqlite3.connect(tmp_path / "reports.sqlite")) as connection, connection:
+        connection.execute("update vista_guard_reports set report = '{' where turn_index = 5")
+    with serving("--reports", url) as dashboard, browser.new_context() as context:
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        dashboard.open(page, f"/review?as=ada&turn={5:032x}")
+        expect(page.get_by_text("This turn cannot be shown")).to_be_visible()
+        page.get_by_role("button", name="The queue").click()
+        expect(page.get_by_text("This turn cannot be shown")).to_have_count(0)
+        dashboard.open(page, f"/conversation?turn={5:032x}")
+        expect(page.get_by_text("Read it with the version")).to_be_visible()
+        page.get_by_role("button", name="Its conversation").click()
+        expect(page.get_by_text("Some turns cannot be shown")).to_be_visible()
+        expect(page.get_by_text("Tell me about the harbour.")).to_be_visible()
+
+
 def test_what_broke_is_told_in_one_row_with_the_way_to_it(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "reports.sqlite"
     url = seeded.write(file, *seeded.talk())

@@ -12,10 +12,23 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import CascadeJudge, trust
 from vista_guard.judges.contract import due_in, measure, seconds_left
+from vista_guard.policy.label_policy import build_policy
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stores.reports.rows import failures_of
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Unchecked, Usage
+from vista_guard.types import (
+    Check,
+    Claim,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    SourceKind,
+    TurnReport,
+    Unchecked,
+    Usage,
+)
 
 OPENED, RED, OLD = claim("It opened.", "c1"), claim("It is red.", "c2"), claim("It is old.", "c3")
 FIRST = {
@@ -81,7 +94,45 @@ async def test_what_the_second_judge_cannot_judge_is_unchecked_with_a_warning(ho
         Unchecked(claim=RED, error=error),
         Unchecked(claim=OLD, error=error),
     ]
-    assert meter.warnings == (f"large could not judge 2 of 2 claims passed on to it, which are unchecked: {error}",)
+    assert meter.warnings == (
+        f"large could not judge 2 of 2 claims passed on to it, which are unchecked unless small found a contradiction: {error}",
+    )
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("sure", [0.6, 0.95])
+def test_a_contradiction_stands_where_the_second_judge_fails_and_fail_closed_withholds_it(
+    closed: bool, sure: float
+) -> None:
+    text = "It opened in 1850."
+    first_judge = ScriptedJudge({text: [Verdict(text, Label.CONTRADICTED, sure)]})
+    down = Answering({text: JudgeError("the endpoint is down")}, info=JudgeInfo(name="large", version="2"))
+    policy = build_policy("balanced", {"on_unchecked": "BLOCK" if closed else "FLAG"})
+    judge = CascadeJudge(first_judge, down, threshold=1.0, trust=lambda _: 0.0)
+    with Guard(judge, policy, knowledge=MemoryKnowledge(WordEmbedder())) as guard:
+        report = guard.check(conversation(user("When?"), assistant(text, "It opened in 1925.")))
+    (found,) = report.findings
+    assert (found.label, found.confidence, found.unconfirmed, found.judged_by) == (
+        Label.CONTRADICTED,
+        sure,
+        True,
+        "scripted",
+    )
+    assert [failure.kind for failure in failures_of(report)] == ["judge"]
+    assert "the endpoint is down" in report.warnings[0]
+    assert "unconfirmed" in report.decision.reason
+    assert report.decision.action == ("BLOCK" if closed or sure > 0.8 else "FLAG")
+    assert TurnReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_a_contradiction_that_is_kept_by_choice_is_no_failure() -> None:
+    text = "It opened in 1850."
+    first_judge = ScriptedJudge({text: [Verdict(text, Label.CONTRADICTED, 0.6)]})
+    down = Answering({}, info=JudgeInfo(name="large", version="2"))
+    judge = CascadeJudge(first_judge, down, threshold=1.0, trust=lambda _: 0.0, on_second_failure="keep_first")
+    with Guard(judge, build_policy("balanced", {"on_unchecked": "BLOCK"})) as guard:
+        report = guard.check(conversation(user("When?"), assistant(text, "It opened in 1925.")))
+    assert (report.findings[0].unconfirmed, report.decision.action) == (False, "FLAG")
 
 
 async def test_a_second_judge_that_never_answers_costs_only_what_it_was_asked() -> None:

@@ -169,11 +169,15 @@ def conversation(desk: Desk) -> None:
     chosen = read_selection()
     single = chosen.turn or address.read(address.CONVERSATION)
     st.title("Conversation" if single else "Conversations", anchor=False)
-    turn = desk.reports.turn(chosen.turn) if chosen.turn else None
+    turn = desk.reports.turn_or_problem(chosen.turn) if chosen.turn else None
     if chosen.turn and turn is None:
         _draw_not_found(
             "No such turn", f"There is no report {chosen.turn} that you may see. It may have been deleted.", desk
         )
+        return
+    if isinstance(turn, str):
+        row = desk.reports.row(chosen.turn) if chosen.turn else None
+        _draw_not_found("This turn cannot be shown", turn, desk, conversation=row.conversation_id if row else None)
         return
     name = turn.report.conversation_id if turn else address.read(address.CONVERSATION)
     if turn is None and name is None:
@@ -266,8 +270,7 @@ def _name(window: Window) -> str | None:
     return window.turns[0].report.conversation_id if window.turns else address.read(address.CONVERSATION)
 
 
-def _draw_not_found(title: str, text: str, desk: Desk) -> None:
-    event = draw(
-        tree.empty(title, text, act=Act("go", address.link("conversation")), button="All conversations"), key="lost"
-    )
-    desk.follow(event)
+def _draw_not_found(title: str, text: str, desk: Desk, *, conversation: str | None = None) -> None:
+    back = address.link("conversation", conversation=conversation)
+    button = "Its conversation" if conversation else "All conversations"
+    desk.follow(draw(tree.empty(title, text, act=Act("go", back), button=button), key="lost"))

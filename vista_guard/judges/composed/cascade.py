@@ -98,7 +98,8 @@ class CascadeJudge(JudgeAround):
     than `threshold`. `judged_by` names the judge.
 
     Claims that the first judge cannot judge go to the second. Claims that the second cannot judge, because it is down or
-    its budget is spent, are unchecked, or keep the first judge's label; the report warns either way.
+    its budget is spent, are unchecked, or keep the first judge's label; the report warns either way. A contradiction that the
+    first judge found is always kept: `unconfirmed`, unless labels are kept anyway.
     """
 
     def __init__(
@@ -119,7 +120,8 @@ class CascadeJudge(JudgeAround):
             threshold: minimum trust to keep the first judge's label, in [0, 1]; 0 never asks the second judge, 1 nearly
                 always.
             decompose: the judge that decomposes.
-            on_second_failure: whether claims that the second judge fails on are unchecked, or keep the first's label.
+            on_second_failure: whether claims that the second judge fails on are unchecked, unless the first found a
+                contradiction, or keep the first's label.
             trust: probability in [0, 1] that the first judge's check is right; an unsupported one has its `finding`. The
                 default is fitted for the embedded judge; see `vista_guard.judges.composed.cascade`.
 
@@ -182,13 +184,26 @@ class CascadeJudge(JudgeAround):
         again = {answer.claim.id: _sign(second, answer) for answer in await self._ask_second(claims, evidence)}
         failed = [answer for answer in again.values() if isinstance(answer, Unchecked)]
         if failed:
-            what = "keep what the first judge found" if self._keeps_first else "are unchecked"
+            what = (
+                "keep what the first judge found"
+                if self._keeps_first
+                else f"are unchecked unless {first} found a contradiction"
+            )
             meter().warn(
                 f"{second} could not judge {len(failed)} of {len(again)} claims passed on to it, which {what}: {failed[0].error}"
             )
-            if self._keeps_first:
-                again = {key: answer for key, answer in again.items() if isinstance(answer, Check)}
-        return [again.get(answer.claim.id, answer) for answer in judged]
+        return [self._settle(answer, again.get(answer.claim.id)) for answer in judged]
+
+    def _settle(self, judged: Check | Unchecked, again: Check | Unchecked | None) -> Check | Unchecked:
+        """The second judge's answer; the first's where the second was not asked, or failed and nothing better is known."""
+        if again is None or (isinstance(again, Unchecked) and self._keeps_first):
+            return judged
+        found = judged.finding if isinstance(judged, Check) else None
+        if isinstance(again, Check) or found is None or found.label is not Label.CONTRADICTED:
+            return again
+        reason = f"{found.reason} (Not confirmed: the second judge failed.)".lstrip()
+        kept = found.model_copy(update={"reason": reason, "unconfirmed": True})
+        return judged.model_copy(update={"finding": kept})
 
     async def _ask_second(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """The second judge's labels. It gets most of the time that is left: if it never ends, the first judge's answers count."""

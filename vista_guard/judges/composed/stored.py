@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vista_guard._extras import require
+from vista_guard._private import make_folder, private
 from vista_guard.errors import (
     BudgetError,
     ContextTooLongError,
@@ -312,6 +313,7 @@ class AnswerShelf:
         try:
             # JSON, not pickle: a folder that others may write must not run code. The oldest entries go first, so that
             # reads write nothing, and readers never wait for each other.
+            make_folder(folder)
             settings = {"size_limit": max_bytes, "eviction_policy": "least-recently-stored"}
             self._cache: Cache = Cache(str(folder), disk=JSONDisk, timeout=10, **settings)
             self._cache.close()
@@ -404,7 +406,7 @@ class _Recorder:
         self._judges_turns = isinstance(judge, TurnJudge)
         header = _Header(vista_guard_recording=FORMAT, judge=judge.info, judges_turns=self._judges_turns)
         try:
-            with file.open("x", encoding="utf-8") as lines:
+            with open(file, "x", encoding="utf-8", opener=private) as lines:
                 lines.write(_json(header) + "\n")
         except FileExistsError as exc:
             raise RecordingError(f"{file} exists already; replay it, delete it, or record to another file") from exc

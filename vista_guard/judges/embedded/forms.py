@@ -7,6 +7,7 @@ code and no run of plain words, as only prose has them; its strings and comments
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections import deque
@@ -21,6 +22,7 @@ from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
 from vista_guard.reading.canonical import SHORT, Reading, as_written, canonical, concatenate, powers, replace_ranges
+from vista_guard.reading.chat_json import read_json
 from vista_guard.reading.markdown import (
     ENDED,
     LONG_LINE,
@@ -168,6 +170,9 @@ _TAIL = 200
 
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a folded text, in order, without rules and lines without letters or figures."""
+    if answer := _json_blocks(text):
+        yield from answer
+        return
     fences = deque(read_fences(text))
     for code, run in groupby(read_lines(text), key=lambda line: line.kind is MarkdownKind.CODE):
         lines = list(run)
@@ -175,6 +180,29 @@ def blocks(text: str) -> Iterator[Block]:
             yield from _open_blocks(text, lines)
         while code and fences and fences[0].start <= lines[-1].end:
             yield from _fenced_blocks(text, fences.popleft())
+
+
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(?P<key>\s*:)?')
+
+
+def _json_blocks(text: str) -> list[Block]:
+    """What the values of an answer in JSON say, and the JSON itself as code; nothing for any other text.
+
+    Names of fields say nothing, nor does a value of a word or two beside others: an id, a language, a source.
+    """
+    if text.strip()[:1] not in ("{", "["):
+        return []
+    try:
+        read_json(text)
+    except ValueError:
+        return []
+    values = [match for match in _JSON_STRING.finditer(text) if not match["key"]]
+    said = [
+        Block(*match.span(1), BlockKind.PROSE, json.loads(match[0], strict=False) if "\\" in match[1] else None)
+        for match in values
+        if len(values) == 1 or is_said(match[1])
+    ]
+    return [*said, Block(0, len(text), BlockKind.CODE)] if said else []
 
 
 def block_kind(text: str, line: Line) -> BlockKind:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from vista_guard._extras import require, require_chroma
+from vista_guard._private import make_folder
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.engine import (
     FREE_BYTES,
@@ -62,7 +63,7 @@ def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: 
         if is_server:
             return _server(text, telemetry=telemetry)
         folder = Path(text).expanduser().resolve()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return FolderClient(folder, telemetry=telemetry, free_bytes=free_bytes)
     except StartError as exc:  # which says why: the folder is not to blame
         raise StoreError(f"cannot open Chroma at {text}: {exc}") from exc

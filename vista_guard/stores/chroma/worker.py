@@ -21,6 +21,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from vista_guard._private import make_file, make_folder
+
 
 class CallFailure(StrEnum):
     """Reasons why a call failed."""
@@ -111,7 +113,7 @@ class Engine:
         import chromadb
         from chromadb.config import Settings
 
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         # A `.env` in the working directory belongs to the host application.
         settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
         with _one_at_a_time(folder):
@@ -185,6 +187,7 @@ def _create_wal_database(file: Path) -> None:
     """Creates a missing database with SQLite's write-ahead log: writes take half the time and do not wait for readers."""
     # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
     if not file.exists():
+        make_file(file)
         with suppress(sqlite3.Error), closing(sqlite3.connect(file)) as database:
             database.execute("PRAGMA journal_mode=WAL").close()
 

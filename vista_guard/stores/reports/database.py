@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard._extras import how_to_install, require
+from vista_guard._private import make_file
 from vista_guard.errors import ConfigError, NoReportsError, StoreError
 from vista_guard.stores.line_file import space_left
 
@@ -179,6 +180,7 @@ def make_engine(url: str) -> sql.Engine:
         command = how_to_install("postgres") if exc.name == "psycopg" else f"pip install {exc.name}"
         raise ConfigError(f"reports need the database driver {exc.name}: {command}") from exc
     if parsed.get_backend_name() == "sqlite":
+        sql.event.listen(engine, "do_connect", _make_file)
         sql.event.listen(engine, "connect", partial(_configure_sqlite, busy_s))
     return engine
 
@@ -191,6 +193,12 @@ _LIBPQ_LIMITS = {
     "keepalives_count": 3,
 }
 """Libpq's settings (seconds, `tcp_user_timeout` milliseconds) where a URL gives none; its own wait minutes."""
+
+
+def _make_file(_dialect: object, _record: object, arguments: Sequence[Any], options: dict[str, Any]) -> None:
+    """Makes a missing SQLite file before SQLite does, which would let everybody read it."""
+    if not options.get("uri") and arguments[0] != ":memory:":
+        make_file(Path(arguments[0]))
 
 
 def _options(url: sql.URL) -> dict[str, Any]:

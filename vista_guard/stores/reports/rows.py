@@ -13,7 +13,7 @@ from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.rollups import judge_name
 from vista_guard.stores.reports.tables import LABELS
-from vista_guard.telemetry.instruments import error_type
+from vista_guard.telemetry.instruments import error_types
 from vista_guard.types import (
     UNCHECKED,
     Action,
@@ -129,7 +129,7 @@ def failures_of(report: TurnReport) -> list[PartFailure]:
     failed = failed_stores(report.warnings)
     kinds: list[tuple[FailedPart, str]] = [("store", kind) for kind in failed]
     if "read" not in failed:  # else the claims are unjudged for want of evidence
-        kinds += [("judge", kind) for kind in sorted(set(map(error_type, report.unchecked)) - NOT_ERRORS)]
+        kinds += [("judge", kind) for kind in sorted(error_types(report) - NOT_ERRORS)]
     owner: dict[str, Any] = {"tenant": report.tenant, "conversation_id": report.conversation_id}
     return [PartFailure(part=part, kind=kind, at=report.created_at, **owner) for part, kind in kinds]
 

@@ -74,9 +74,9 @@ def turn_of(desk: Desk, task: AnnotationTask | CompleteTask) -> GuardedTurn | st
     """The turn of an item with what the viewer may read of it; None for an item of a file. If it cannot be shown: why."""
     if task.report_id is None:
         return None
-    turn = desk.reports.turn(task.report_id)
-    if turn is None:
-        return "Its report was deleted."
+    turn = desk.reports.turn_or_problem(task.report_id)
+    if turn is None or isinstance(turn, str):
+        return turn or "Its report was deleted."
     if turn.hidden:
         return "Its draft was withheld, and your role does not include drafts."
     if turn.draft is None:

@@ -809,3 +809,37 @@ def test_an_answer_may_leave_to_its_question_what_it_is_about(question: str, ans
 )
 def test_an_emoji_ends_a_sentence_and_is_no_part_of_it(text: str, claims: list[str]) -> None:
     assert said(text) == claims
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '{"answer": "The ferry leaves at ten. Dogs travel free.", "sources": ["doc-7"], "language": "en", "id": 7}',
+            ["The ferry leaves at ten.", "Dogs travel free."],
+        ),
+        (
+            '{\n  "reply": {"text": "The ferry leaves at ten."},\n  "next": ["When does it come back?"]\n}\n',
+            ["The ferry leaves at ten."],
+        ),
+        ('["The ferry leaves at ten.", "Dogs travel free."]', ["The ferry leaves at ten.", "Dogs travel free."]),
+        (
+            '{"text": "The \\"Heron\\" leaves at ten.\\n\\nDogs travel free."}',
+            ['The "Heron" leaves at ten.', "Dogs travel free."],
+        ),
+        ('{"answer": "22 euros"}', ["22 euros."]),
+    ],
+)
+def test_an_answer_in_json_says_what_its_values_say(text: str, said: list[str]) -> None:
+    *claims, code = decompose(Turn(role=Role.ASSISTANT, text=text), [])
+    assert [claim.text for claim in claims] == said
+    assert not any(claim.in_code for claim in claims)  # they are judged like any other sentence
+    assert code.text.split() == ["```", *text.split()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"id": "doc-7", "language": "en"}', "[The ferry leaves at ten.]", '{"a": "The ferry leaves at ten."', "{}" * 3],
+)
+def test_what_only_looks_like_json_is_read_as_before(text: str) -> None:
+    assert not any(claim.text.startswith("```") for claim in decompose(Turn(role=Role.ASSISTANT, text=text), []))

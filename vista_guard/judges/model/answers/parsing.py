@@ -53,10 +53,21 @@ def labelled_objects(value: object, known: dict[str, str] | None = None, depth: 
             yield value
             return
         for key, item in value.items():
-            if known and key in known:
+            answers_it = isinstance(item, str) or (isinstance(item, dict) and "id" not in item)
+            if known and (key in known or (answers_it and name_of(key).isdecimal())):
                 yield {**item, "id": key} if isinstance(item, dict) else {"label": item, "id": key}
             elif key not in _WORDS:
                 yield from labelled_objects(item, known, depth + 1)
+
+
+_NAME = re.compile(r"[#(\[]?(?:claim[\W_]{0,4})?(c?\d{1,4})[.:)\]]?")
+
+
+def name_of(identity: object) -> str:
+    """A claim's id without case, marks and the word "claim": "1" for 1, "#1" and "Claim 1:"."""
+    name = (str(identity) if type(identity) is int else text_field(identity)).casefold()
+    match = _NAME.fullmatch(name)
+    return match[1] if match else name
 
 
 def label_of(entry: dict[str, object]) -> Said | None:
@@ -223,16 +234,28 @@ def read_category(text: str, untrusted: Sequence[str]) -> ParsedCategory:
 
 
 def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> dict[str, ParsedCategory]:
-    """The labels of many claims, by id; without the ids that have no readable or no single answer."""
+    """The labels of many claims, by id; without the ids that have no readable or no single answer.
+
+    Claim c1 is also called 1, "1" or "claim 1", unless one of these numbers is no claim's: the answer then counts otherwise.
+    """
     try:
         answer = read(text)
     except UnreadableError:
         return {}
     sources = Untrusted(untrusted)
     known = {identity.casefold(): identity for identity in ids}
+    numbers = {name.removeprefix("c"): identity for name, identity in known.items()}
+    answers = list(_answers(answer, known, sources))
+    if all(piece.value is not None for piece in answer.pieces) and {name for name, _, _ in answers} <= {
+        *known,
+        *numbers,
+    }:
+        known |= numbers
     labels: dict[str, set[Said | None]] = {}
     categories: dict[str, ParsedCategory] = {}
-    for name, label, entry in _answers(answer, known, sources):
+    for name, label, entry in answers:
+        if name not in known:
+            continue
         labels.setdefault(known[name], set()).add(label)
         if isinstance(label, Label):
             categories.setdefault(known[name], _category(label, entry))
@@ -309,7 +332,7 @@ def _one_after_another(
 def _answers(
     answer: ReadableAnswer, known: dict[str, str], untrusted: Untrusted
 ) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
-    """Every label of every claim, by its id in lower case."""
+    """Every label of every claim, by its id as in `name_of`."""
     for piece in answer.pieces:
         if untrusted.hold(answer.text[piece.start : piece.end]):
             continue
@@ -317,8 +340,8 @@ def _answers(
             words = answer.text[piece.start : piece.end].casefold()
             yield from ((name, None, {}) for name in known if name in words)
         for entry in labelled_objects(piece.value, known):
-            name = text_field(entry.get("id")).casefold()
-            if name in known:
+            name = name_of(entry.get("id"))
+            if name in known or name.isdecimal():
                 yield name, label_of(entry) if piece.closed else None, entry
     if not answer.pieces:
         yield from _lines(answer, known, untrusted)
@@ -329,15 +352,14 @@ def _lines(
 ) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
     """Answers in prose, such as `c1: CONTRADICTED. The text says otherwise.`; each ends where the next id opens a line."""
     ids = "|".join(map(re.escape, known)) or "c1"
-    head = re.compile(
-        rf"^[^\w\n]{{0,20}}(?:claim\W{{1,4}}|id\W{{1,4}})?({ids}|[a-z]{{1,3}}\d{{1,4}})(?!\w)", re.I | re.M
-    )
+    mark = rf"(?:(?:claim|id)\W{{1,4}})?({ids}|[a-z]{{1,3}}\d{{1,4}})|claim\W{{1,4}}(\d{{1,4}})"
+    head = re.compile(rf"^[^\w\n]{{0,20}}(?:{mark})(?!\w)", re.I | re.M)
     heads = list(head.finditer(answer.prose))
     for index, match in enumerate(heads):
-        name = match[1].casefold()
+        name = name_of(match[1] or match[2])
         end = heads[index + 1].start() if index + 1 < len(heads) else len(answer.prose)
         line = answer.prose[match.start() : end].split("\n", 1)[0]
-        if name not in known or untrusted.hold(line):
+        if not (name in known or name.isdecimal()) or untrusted.hold(line):
             continue
         text = answer.prose[match.end() : end]
         labels = mentions(text)
