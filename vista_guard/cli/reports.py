@@ -147,7 +147,7 @@ def forget(
                 "VISTA_GUARD_STORE and VISTA_GUARD_STORE_URL, as for the guard, and forget again",
                 err=True,
             )
-        elif not deleted and not claims and tenant is None:
+        if not deleted and not claims and tenant is None:
             typer.echo(f"nothing is kept of {conversation!r}; behind a proxy with keys, add --tenant NAME", err=True)
 
 
