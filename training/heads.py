@@ -36,7 +36,7 @@ FACTUAL, OPINION, ABSTENTION = range(3)
 PASSES, WORD_SCALE = 25, 0.2
 PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 """Sentences about things that can be counted, priced and timed; each is learnt from three times."""
-WRITTEN, DENIALS, REVIEWS, REMARKS = 4000, 2000, 700, 6
+WRITTEN, DENIALS, REVIEWS, REMARKS = 12000, 2000, 700, 6
 """Claims in other words that a text decides, more of them that deny something, review sentences with a word of value, and how
 often each remark is learnt from."""
 _DENIES = re.compile(r"\b(?:not|cannot|no|never|nobody|nothing|unable)\b|n['’]t\b", re.IGNORECASE)
