@@ -333,7 +333,8 @@ def other_name(claim: str, evidence: str, *, shared: float = SAME_MATTER) -> str
     names = [
         match
         for match in _NAMES.finditer(claim)
-        if (match.start() or " " in match[0]) and not any(date.start <= match.start() < date.end for date in dates)
+        if (match.start() or " " in match[0])
+        and not (days(match[0]) or any(date.start <= match.start() < date.end for date in dates))
     ]
     if not names:
         return None

@@ -1,0 +1,33 @@
+"""What a service page says, as the shipped judge reads it: opening hours, classes, questions with their answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from vista_guard import Guard
+from vista_guard.types import Finding, Label
+
+pytestmark = pytest.mark.usefixtures("careful_judge")
+
+SCHOOL = """# Rill Music School
+
+Lessons last 40 minutes. A violin costs £11 a month.
+
+The choir meets on Tuesday evenings. The orchestra meets on Thursday evenings.
+
+| Class | Days | Level |
+|---|---|---|
+| Drums | Tue, Fri | all |
+| Flute | Mon | advanced |
+| Harp | Thu, Sat | beginners |
+"""
+
+
+def finding(claim: str, page: str) -> Finding:
+    (found,) = Guard.from_settings(policy="monitor", store="memory").check_answer(claim, documents=[page]).findings
+    return found
+
+
+@pytest.mark.parametrize("day", ["Tuesdays", "Tuesday evenings"])
+def test_a_weekday_in_another_form_is_no_other_name(day: str) -> None:
+    assert finding(f"The choir meets on {day}.", SCHOOL).label is Label.VERIFIED
