@@ -28,6 +28,21 @@ def finding(claim: str, page: str) -> Finding:
     return found
 
 
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("Lessons last 40 minutes, not 55.", Label.VERIFIED),
+        ("A violin costs £11 a month rather than £14.", Label.VERIFIED),
+        ("The choir meets on Tuesdays, not Thursdays.", Label.VERIFIED),
+        ("The orchestra meets on Thursday evenings, and not on Fridays.", Label.VERIFIED),
+        ("Lessons last 55 minutes, not 40.", Label.CONTRADICTED),
+        ("The choir meets on Thursdays, not Tuesdays.", Label.CONTRADICTED),
+    ],
+)
+def test_what_a_claim_sets_aside_needs_no_evidence(claim: str, label: Label) -> None:
+    assert finding(claim, SCHOOL).label is label
+
+
 @pytest.mark.parametrize("day", ["Tuesdays", "Tuesday evenings"])
 def test_a_weekday_in_another_form_is_no_other_name(day: str) -> None:
     assert finding(f"The choir meets on {day}.", SCHOOL).label is Label.VERIFIED

@@ -450,6 +450,12 @@ _OTHER_FORMS = re.compile(
 )
 
 
+SET_ASIDE = re.compile(
+    r"(?:(?:,|\b(?:and|but)) not|\binstead of|\brather than) (?:(?:at|on|for|from|in|the) )?$", re.IGNORECASE
+)
+"""The words before a figure or a day that a claim says is not so: "It lasts 12 minutes, not 15"."""
+
+
 def missing_day(claim: str, evidence: str) -> str | None:
     """The claim's first weekday that the evidence names in no form; None for none.
 
@@ -459,7 +465,11 @@ def missing_day(claim: str, evidence: str) -> str | None:
         return None
     if _OTHER_FORMS.search(evidence) or (_SHUT.search(claim) and _OPEN.search(evidence)):
         return None
-    named = (_days_of(token) for token in _SPANS.finditer(claim) if token.lastgroup in ("day", "range"))
+    named = (
+        _days_of(token)
+        for token in _SPANS.finditer(claim)
+        if token.lastgroup in ("day", "range") and not SET_ASIDE.search(claim[: token.start()])
+    )
     missing = frozenset().union(*named) - days(evidence)
     return WEEK[min(missing)] if missing else None
 
