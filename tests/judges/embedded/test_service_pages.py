@@ -46,3 +46,19 @@ def test_what_a_claim_sets_aside_needs_no_evidence(claim: str, label: Label) -> 
 @pytest.mark.parametrize("day", ["Tuesdays", "Tuesday evenings"])
 def test_a_weekday_in_another_form_is_no_other_name(day: str) -> None:
     assert finding(f"The choir meets on {day}.", SCHOOL).label is Label.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("claim", "verified"),
+    [
+        ("Drums: Tue and Fri.", True),
+        ("The flute class is on Mon.", True),
+        ("Harp lessons are on Thu and Sat.", True),
+        ("Harp: Tue and Sat.", False),
+        ("The flute class is on Thu.", False),
+        ("Drums are on Tue and Sun.", False),
+        ("| Class | Days |\n|---|---|\n| Flute | Wed |", False),
+    ],
+)
+def test_a_row_with_other_days_verifies_nothing(claim: str, verified: bool) -> None:
+    assert (finding(claim, SCHOOL).label is Label.VERIFIED) is verified

@@ -461,8 +461,9 @@ def missing_day(claim: str, evidence: str) -> str | None:
 
     Ranges, "weekdays", "daily" and short forms count. A date stands for any day, and a day that is not listed as open is closed.
     """
-    if not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
-        return None
+    known = days(evidence) | days(evidence.title())  # "sun cream" has the "Sun" of "Sun cream"
+    if not known and not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
+        return None  # "Sun" and "Sat" alone may be no days
     if _OTHER_FORMS.search(evidence) or (_SHUT.search(claim) and _OPEN.search(evidence)):
         return None
     named = (
@@ -470,7 +471,7 @@ def missing_day(claim: str, evidence: str) -> str | None:
         for token in _SPANS.finditer(claim)
         if token.lastgroup in ("day", "range") and not SET_ASIDE.search(claim[: token.start()])
     )
-    missing = frozenset().union(*named) - days(evidence)
+    missing = frozenset().union(*named) - known
     return WEEK[min(missing)] if missing else None
 
 
