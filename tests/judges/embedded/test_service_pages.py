@@ -62,3 +62,26 @@ def test_a_weekday_in_another_form_is_no_other_name(day: str) -> None:
 )
 def test_a_row_with_other_days_verifies_nothing(claim: str, verified: bool) -> None:
     assert (finding(claim, SCHOOL).label is Label.VERIFIED) is verified
+
+
+QUESTIONS = """# Rill boat hire
+
+**Do I have to live in Rill to rent a boat?** No.
+
+**Do I need a licence to rent a canoe?** No.
+
+**Can I take a canoe on the sea?** No.
+
+**Can I bring my dog?** No, except for guide dogs.
+
+**Is there a toilet at the pier?** Yes, behind the kiosk.
+
+**Can I bring a trailer?** No, unless it is shorter than 3 metres.
+
+Boats are rented out from nine. Canoes cost £9 an hour.
+"""
+
+
+@pytest.mark.parametrize("claim", ["You can rent a boat.", "You can rent a canoe."])
+def test_a_denial_contradicts_only_what_would_make_it_true(claim: str) -> None:
+    assert finding(claim, QUESTIONS).label is not Label.CONTRADICTED

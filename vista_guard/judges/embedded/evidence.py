@@ -19,6 +19,7 @@ from vista_guard.judges.embedded.layout import Above, ParallelItem, in_context, 
 from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.cues import MentionKind, SentenceReading
 from vista_guard.judges.embedded.mentions.passage import read_passage
+from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
@@ -100,7 +101,7 @@ class EvidencePiece:
     supports: bool = True
     refutes: bool = True
     denies: bool = False
-    """True if the evidence says that `text` is false: support of `text` counts against the claim."""
+    """True if the evidence says that `text` is false: a claim from which it follows is contradicted."""
     framed: SentenceReading | None = None
     """The frame of `text`: it supports only claims with the same frame."""
     cell: str = ""
@@ -112,6 +113,10 @@ class EvidencePiece:
     def is_plain(self) -> bool:
         """True for sentences of a passage as they are, which the nearest sentences may join."""
         return bool(self.places) and not self.cell
+
+    def pair(self, claim: str) -> tuple[str, str]:
+        """The verifier's premise and hypothesis. "It is not open on Mondays" denies "It is open all week", not "It is open"."""
+        return in_one_form(claim, self.text) if self.denies else in_one_form(self.text, claim)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from vista_guard.judges.embedded.models import (
     ShippedVerifier,
 )
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
-from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
@@ -311,7 +310,7 @@ class EmbeddedJudge:
             [candidate for candidate in candidates if can_affect_verdict(candidate, claim)]
             for claim, candidates in zip(claims, by_claim, strict=True)
         ]
-        pairs = [in_one_form(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
+        pairs = [piece.pair(text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
@@ -340,7 +339,7 @@ class EmbeddedJudge:
             self._embedder,
         )
         again = [
-            (index, piece, in_one_form(piece.text, texts[index]), quick)
+            (index, piece, piece.pair(texts[index]), quick)
             for (index, rows, _), pieces in zip(parts, read, strict=True)
             for piece, (_, quick) in zip(pieces, rows, strict=True)
         ]
@@ -375,7 +374,7 @@ class EmbeddedJudge:
         plain = [[piece for piece in some if piece.is_plain] for some in pieces]
         near = with_nearest(texts, [some[:1] for some in plain], plain, known, self._embedder)
         read = [(place, some[0]) for place, some in enumerate(near) if some]
-        pairs = [in_one_form(piece.text, texts[place]) for place, piece in read]
+        pairs = [piece.pair(texts[place]) for place, piece in read]
         rows = self._reader.probabilities(pairs) if self._reader and pairs else ()
         return {
             place: piece for (place, piece), row in zip(read, rows, strict=True) if float(row[CONTRADICTED]) >= least
