@@ -85,3 +85,16 @@ Boats are rented out from nine. Canoes cost £9 an hour.
 @pytest.mark.parametrize("claim", ["You can rent a boat.", "You can rent a canoe."])
 def test_a_denial_contradicts_only_what_would_make_it_true(claim: str) -> None:
     assert finding(claim, QUESTIONS).label is not Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ("You have to live in Rill to rent a boat.", Label.CONTRADICTED),
+        ("You can take a canoe on the sea.", Label.CONTRADICTED),
+        ("You don't have to live in Rill to rent a boat.", Label.VERIFIED),
+        ("There is a toilet at the pier.", Label.VERIFIED),
+    ],
+)
+def test_an_answer_is_read_with_its_own_question(claim: str, label: Label) -> None:
+    assert finding(claim, QUESTIONS).label is label

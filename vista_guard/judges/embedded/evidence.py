@@ -131,7 +131,7 @@ class EvidenceSource:
     items: tuple[ParallelItem | None, ...]
     common: Counter[str]
     contexts: tuple[str, ...]
-    """The headings, the lead-in or the question of each sentence, as they are read before it."""
+    """The headings and the lead-in of each sentence, and the question before it, as they are read before it."""
 
     @classmethod
     def read(
@@ -145,14 +145,17 @@ class EvidenceSource:
             entry if entry.regions else replace(entry, stated=in_context(entry.stated, span, lines))
             for span, entry in zip(spans, sentences, strict=True)
         )
-        contexts = tuple(
+        contexts = [
             _context(one.said, in_context(one.said, span, lines) if one.regions else one.stated)
             for span, one in zip(spans, sentences, strict=True)
-        )
+        ]
+        for index, before in enumerate(sentences[:-1], start=1):
+            if before.said.endswith("?") and before.said.rstrip("?") not in contexts[index]:
+                contexts[index] += f"{before.said} "
         words = tuple(content_words(sentence.stated) for sentence in sentences)
         common = Counter(word for group in words for word in group)
         items = tuple(item_of(span, lines) for span in spans)
-        return cls(passage, reading, spans, sentences, words, items, common, contexts), (under, layout)
+        return cls(passage, reading, spans, sentences, words, items, common, tuple(contexts)), (under, layout)
 
     @property
     def whole(self) -> EvidencePiece:
