@@ -98,3 +98,17 @@ def test_a_denial_contradicts_only_what_would_make_it_true(claim: str) -> None:
 )
 def test_an_answer_is_read_with_its_own_question(claim: str, label: Label) -> None:
     assert finding(claim, QUESTIONS).label is label
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "quote"),
+    [
+        ("You have to live in Rill to rent a boat.", QUESTIONS, "**Do I have to live in Rill to rent a boat?** No."),
+        ("You need a licence to rent a canoe.", QUESTIONS, "**Do I need a licence to rent a canoe?** No."),
+        ("You can bring any trailer.", QUESTIONS, "**Can I bring a trailer?** No, unless it is shorter than 3 metres."),
+        ("There is a toilet at the pier.", QUESTIONS, "**Is there a toilet at the pier?** Yes, behind the kiosk."),
+        ("The choir meets on Thursday evenings.", SCHOOL, "The choir meets on Tuesday evenings."),
+    ],
+)
+def test_the_quote_decides_and_a_question_is_quoted_with_its_answer(claim: str, page: str, quote: str) -> None:
+    assert finding(claim, page).evidence[0].quote == quote

@@ -226,7 +226,8 @@ class EvidenceSource:
         return self._make_piece(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
 
     def _make_piece(self, indices: list[int], text: str, *, refutes: bool) -> EvidencePiece:
-        first, last = self.spans[indices[0]], self.spans[indices[-1]]
+        asks = self.sentences[indices[-1]].said.endswith("?")  # what it states or denies, its answer says
+        first, last = self.spans[indices[0]], self.spans[indices[-1] : indices[-1] + 1 + asks][-1]
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
         told = _with_title(self.passage.title, text)
@@ -281,7 +282,7 @@ class Pool:
     ) -> EvidencePiece:
         """The piece with the text of its own sentences that are `alike`, and of those `near`; titles and headings stand once.
 
-        Its quote is the nearest sentence that states something, unless one of its own is near.
+        Its quote is the first of these that is `alike`, which has most of the claim's words.
         """
         own = [
             one for one in alike if self.documents[one.passage].passage is piece.origin and one.place in piece.places
@@ -292,12 +293,12 @@ class Pool:
             text = f"{_new_part(one.context, below)}{one.said}"
             told, last = f"{told} {_with_title(title if title != last else None, text)}".strip(), title
             below = one.context
-        if not {one.text for one in own} & {one.text for one in near}:
-            stating = (one for one in near if self.documents[one.passage].sentences[one.place].stated)
-            nearest = next(stating, near[0])
-            quoted = self.documents[nearest.passage]._piece([nearest.place], refutes=piece.refutes)
-            piece = replace(quoted, supports=piece.supports)
-        return replace(piece, text=told)
+        best = next((one for one in alike if one in own or one in near), near[0])
+        places = (
+            [best.place - 1, best.place] if best.context.endswith("? ") else [best.place]
+        )  # an answer and its question
+        quoted = self.documents[best.passage]._piece(places, refutes=piece.refutes)
+        return replace(quoted, text=told, supports=piece.supports)
 
 
 def pool(evidence: EvidenceSet) -> Pool:
@@ -379,7 +380,8 @@ def with_nearest(
         # Rounded: the last digits may depend on the batch, and the order must not.
         ranked = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))
         near, words = list(_together(ranked)), content_words(claim)
-        alike = [place for place in found if content_words(place.text) & words]
+        shared = [(len(content_words(place.text) & words), place) for place in found]
+        alike = [place for count, place in sorted(shared, key=lambda pair: -pair[0]) if count]
         chosen.append([pool.around(piece, near, alike) if near and piece.is_plain else piece for piece in pieces])
     return chosen
 
