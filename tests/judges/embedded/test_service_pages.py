@@ -112,3 +112,17 @@ def test_an_answer_is_read_with_its_own_question(claim: str, label: Label) -> No
 )
 def test_the_quote_decides_and_a_question_is_quoted_with_its_answer(claim: str, page: str, quote: str) -> None:
     assert finding(claim, page).evidence[0].quote == quote
+
+
+@pytest.mark.parametrize(
+    ("order", "label"),
+    [
+        ("Please contact our support team at help@rill.example for more information.", Label.LACKING_EVIDENCE),
+        ("Please consult our team at 0300 555 0171 for details about boats.", Label.LACKING_EVIDENCE),
+        ("Please ask the boat office on 01632 960 100 for specific information.", Label.LACKING_EVIDENCE),
+        ("Please refer to the archivist for further information.", Label.OUT_OF_SCOPE),
+        ("Please consult the harbour office for details.", Label.OUT_OF_SCOPE),
+    ],
+)
+def test_an_order_is_no_abstention(order: str, label: Label) -> None:
+    assert finding(order, QUESTIONS).label is label

@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
 from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
-from vista_guard.judges.embedded.english.verbs import finish_sentence
+from vista_guard.judges.embedded.english.verbs import begins_imperative, finish_sentence, words_of
 from vista_guard.judges.embedded.english.words import content_words, word_stems
 from vista_guard.judges.embedded.evidence import TOPIC_COSINE, EvidencePiece, Pool, choose, pool, with_nearest
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
@@ -459,9 +459,11 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
         elif cues.of_a_house(text):
             types = types | {ABSTENTION: 0.0}
-        elif types[ABSTENTION] < SURE_ABSTENTION and not cues.may_abstain(text):
+        elif (orders := begins_imperative(words_of(text))) or not (
+            types[ABSTENTION] >= SURE_ABSTENTION or cues.may_abstain(text)
+        ):
             # The head takes some denials for abstentions. An order or a permission is advice instead.
-            advice = types[ABSTENTION] if cues.recommends(text) else 0.0
+            advice = types[ABSTENTION] if orders or cues.recommends(text) else 0.0
             types = types | {OPINION: max(types[OPINION], advice), ABSTENTION: 0.0}
         return types
 
