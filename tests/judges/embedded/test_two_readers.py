@@ -126,7 +126,7 @@ def test_the_careful_reader_reads_the_nearest_sentences_with_questions_and_condi
         report = Guard(judge, "monitor").check_answer(claim, documents=[LODGE])
         (read,) = {premise for premise, _ in careful.asked}
         assert told in read
-        assert "two rooms" not in read
+        assert "tower" not in read
         (finding,) = report.findings
         assert finding.label is Label.VERIFIED
         assert finding.evidence[0].quote in LODGE
@@ -251,6 +251,16 @@ def test_the_careful_reader_reads_a_sentence_once_and_the_piece_too() -> None:
     told = premise.removeprefix("Fell line. ").split(". ")
     assert len(set(told)) == len(told) == 1 + TOGETHER
     assert premise.count("Fell line.") == 1
+
+
+def test_the_quote_is_the_sentence_with_most_of_the_claims_words() -> None:
+    claim, row = "The Comfort plan costs €8 a month.", "| Monthly fee | €3 | €8 |"
+    page = f"| | Basic | Comfort |\n|---|---|---|\n{row}\n\nThe savings plan of the Oak starts at €25 a month."
+    quick, careful = Rows({claim: (0.4, 0.3, 0.3)}), Rows({claim: (0.9, 0.05, 0.05)})
+    limits = replace(Calibration.load(), reader=FIT)
+    judge = EmbeddedJudge(quick, OnnxEmbedder(), ClaimTypeHead.load(), limits, reader=careful)
+    (found,) = Guard(judge, "monitor").check_answer(claim, documents=[page]).findings
+    assert (found.label, found.evidence[0].quote) == (Label.VERIFIED, row)
 
 
 def test_rows_about_another_are_not_read_again() -> None:

@@ -19,6 +19,7 @@ from vista_guard.judges.embedded.layout import Above, ParallelItem, in_context, 
 from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.cues import MentionKind, SentenceReading
 from vista_guard.judges.embedded.mentions.passage import read_passage
+from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
@@ -100,7 +101,7 @@ class EvidencePiece:
     supports: bool = True
     refutes: bool = True
     denies: bool = False
-    """True if the evidence says that `text` is false: support of `text` counts against the claim."""
+    """True if the evidence says that `text` is false: a claim from which it follows is contradicted."""
     framed: SentenceReading | None = None
     """The frame of `text`: it supports only claims with the same frame."""
     cell: str = ""
@@ -112,6 +113,10 @@ class EvidencePiece:
     def is_plain(self) -> bool:
         """True for sentences of a passage as they are, which the nearest sentences may join."""
         return bool(self.places) and not self.cell
+
+    def pair(self, claim: str) -> tuple[str, str]:
+        """The verifier's premise and hypothesis. "It is not open on Mondays" denies "It is open all week", not "It is open"."""
+        return in_one_form(claim, self.text) if self.denies else in_one_form(self.text, claim)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class EvidenceSource:
     items: tuple[ParallelItem | None, ...]
     common: Counter[str]
     contexts: tuple[str, ...]
-    """The headings, the lead-in or the question of each sentence, as they are read before it."""
+    """The headings and the lead-in of each sentence, and the question before it, as they are read before it."""
 
     @classmethod
     def read(
@@ -140,14 +145,17 @@ class EvidenceSource:
             entry if entry.regions else replace(entry, stated=in_context(entry.stated, span, lines))
             for span, entry in zip(spans, sentences, strict=True)
         )
-        contexts = tuple(
+        contexts = [
             _context(one.said, in_context(one.said, span, lines) if one.regions else one.stated)
             for span, one in zip(spans, sentences, strict=True)
-        )
+        ]
+        for index, before in enumerate(sentences[:-1], start=1):
+            if before.said.endswith("?") and before.said.rstrip("?") not in contexts[index]:
+                contexts[index] += f"{before.said} "
         words = tuple(content_words(sentence.stated) for sentence in sentences)
         common = Counter(word for group in words for word in group)
         items = tuple(item_of(span, lines) for span in spans)
-        return cls(passage, reading, spans, sentences, words, items, common, contexts), (under, layout)
+        return cls(passage, reading, spans, sentences, words, items, common, tuple(contexts)), (under, layout)
 
     @property
     def whole(self) -> EvidencePiece:
@@ -218,7 +226,8 @@ class EvidenceSource:
         return self._make_piece(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
 
     def _make_piece(self, indices: list[int], text: str, *, refutes: bool) -> EvidencePiece:
-        first, last = self.spans[indices[0]], self.spans[indices[-1]]
+        asks = self.sentences[indices[-1]].said.endswith("?")  # what it states or denies, its answer says
+        first, last = self.spans[indices[0]], self.spans[indices[-1] : indices[-1] + 1 + asks][-1]
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
         told = _with_title(self.passage.title, text)
@@ -273,7 +282,7 @@ class Pool:
     ) -> EvidencePiece:
         """The piece with the text of its own sentences that are `alike`, and of those `near`; titles and headings stand once.
 
-        Its quote is the nearest sentence that states something, unless one of its own is near.
+        Its quote is the first of these that is `alike`, which has most of the claim's words.
         """
         own = [
             one for one in alike if self.documents[one.passage].passage is piece.origin and one.place in piece.places
@@ -284,12 +293,12 @@ class Pool:
             text = f"{_new_part(one.context, below)}{one.said}"
             told, last = f"{told} {_with_title(title if title != last else None, text)}".strip(), title
             below = one.context
-        if not {one.text for one in own} & {one.text for one in near}:
-            stating = (one for one in near if self.documents[one.passage].sentences[one.place].stated)
-            nearest = next(stating, near[0])
-            quoted = self.documents[nearest.passage]._piece([nearest.place], refutes=piece.refutes)
-            piece = replace(quoted, supports=piece.supports)
-        return replace(piece, text=told)
+        best = next((one for one in alike if one in own or one in near), near[0])
+        places = (
+            [best.place - 1, best.place] if best.context.endswith("? ") else [best.place]
+        )  # an answer and its question
+        quoted = self.documents[best.passage]._piece(places, refutes=piece.refutes)
+        return replace(quoted, text=told, supports=piece.supports)
 
 
 def pool(evidence: EvidenceSet) -> Pool:
@@ -371,7 +380,8 @@ def with_nearest(
         # Rounded: the last digits may depend on the batch, and the order must not.
         ranked = sorted(found, key=lambda place: -round(float(vectors[claim] @ vectors[place.text]), 4))
         near, words = list(_together(ranked)), content_words(claim)
-        alike = [place for place in found if content_words(place.text) & words]
+        shared = [(len(content_words(place.text) & words), place) for place in found]
+        alike = [place for count, place in sorted(shared, key=lambda pair: -pair[0]) if count]
         chosen.append([pool.around(piece, near, alike) if near and piece.is_plain else piece for piece in pieces])
     return chosen
 

@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
 from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
-from vista_guard.judges.embedded.english.verbs import finish_sentence
+from vista_guard.judges.embedded.english.verbs import begins_imperative, finish_sentence, words_of
 from vista_guard.judges.embedded.english.words import content_words, word_stems
 from vista_guard.judges.embedded.evidence import TOPIC_COSINE, EvidencePiece, Pool, choose, pool, with_nearest
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
@@ -33,7 +33,6 @@ from vista_guard.judges.embedded.models import (
     ShippedVerifier,
 )
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
-from vista_guard.judges.embedded.quantities import in_one_form
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
@@ -311,7 +310,7 @@ class EmbeddedJudge:
             [candidate for candidate in candidates if can_affect_verdict(candidate, claim)]
             for claim, candidates in zip(claims, by_claim, strict=True)
         ]
-        pairs = [in_one_form(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
+        pairs = [piece.pair(text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
@@ -340,7 +339,7 @@ class EmbeddedJudge:
             self._embedder,
         )
         again = [
-            (index, piece, in_one_form(piece.text, texts[index]), quick)
+            (index, piece, piece.pair(texts[index]), quick)
             for (index, rows, _), pieces in zip(parts, read, strict=True)
             for piece, (_, quick) in zip(pieces, rows, strict=True)
         ]
@@ -375,7 +374,7 @@ class EmbeddedJudge:
         plain = [[piece for piece in some if piece.is_plain] for some in pieces]
         near = with_nearest(texts, [some[:1] for some in plain], plain, known, self._embedder)
         read = [(place, some[0]) for place, some in enumerate(near) if some]
-        pairs = [in_one_form(piece.text, texts[place]) for place, piece in read]
+        pairs = [piece.pair(texts[place]) for place, piece in read]
         rows = self._reader.probabilities(pairs) if self._reader and pairs else ()
         return {
             place: piece for (place, piece), row in zip(read, rows, strict=True) if float(row[CONTRADICTED]) >= least
@@ -460,9 +459,11 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
         elif cues.of_a_house(text):
             types = types | {ABSTENTION: 0.0}
-        elif types[ABSTENTION] < SURE_ABSTENTION and not cues.may_abstain(text):
+        elif (orders := begins_imperative(words_of(text))) or not (
+            types[ABSTENTION] >= SURE_ABSTENTION or cues.may_abstain(text)
+        ):
             # The head takes some denials for abstentions. An order or a permission is advice instead.
-            advice = types[ABSTENTION] if cues.recommends(text) else 0.0
+            advice = types[ABSTENTION] if orders or cues.recommends(text) else 0.0
             types = types | {OPINION: max(types[OPINION], advice), ABSTENTION: 0.0}
         return types
 

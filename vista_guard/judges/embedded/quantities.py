@@ -450,17 +450,28 @@ _OTHER_FORMS = re.compile(
 )
 
 
+SET_ASIDE = re.compile(
+    r"(?:(?:,|\b(?:and|but)) not|\binstead of|\brather than) (?:(?:at|on|for|from|in|the) )?$", re.IGNORECASE
+)
+"""The words before a figure or a day that a claim says is not so: "It lasts 12 minutes, not 15"."""
+
+
 def missing_day(claim: str, evidence: str) -> str | None:
     """The claim's first weekday that the evidence names in no form; None for none.
 
     Ranges, "weekdays", "daily" and short forms count. A date stands for any day, and a day that is not listed as open is closed.
     """
-    if not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
-        return None
+    known = days(evidence) | days(evidence.title())  # "sun cream" has the "Sun" of "Sun cream"
+    if not known and not any(re.search(rf"\b{day}s?\b", claim) for day in WEEK):
+        return None  # "Sun" and "Sat" alone may be no days
     if _OTHER_FORMS.search(evidence) or (_SHUT.search(claim) and _OPEN.search(evidence)):
         return None
-    named = (_days_of(token) for token in _SPANS.finditer(claim) if token.lastgroup in ("day", "range"))
-    missing = frozenset().union(*named) - days(evidence)
+    named = (
+        _days_of(token)
+        for token in _SPANS.finditer(claim)
+        if token.lastgroup in ("day", "range") and not SET_ASIDE.search(claim[: token.start()])
+    )
+    missing = frozenset().union(*named) - known
     return WEEK[min(missing)] if missing else None
 
 

@@ -255,7 +255,7 @@ def _says(sentence: str, claim: str) -> bool:
 
 
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
-    """Probability that a piece contradicts the claim; for a denying piece, the support of its quote.
+    """Probability that a piece contradicts the claim; for a denying piece, that the claim says what it denies.
 
     A remembered opinion contradicts no fact. A piece that says the same with another figure, day or name needs only a leaning
     of the verifier (`LEANING`); a table's cell with another figure, whose row and column the claim names, not even that.
@@ -407,8 +407,9 @@ class ClaimPieces:
         others = {id(piece) for piece, _ in self.disputing}
         against = [row for row in self.judged if (id(row[0]) in others if others else row[0].refutes)]
         best = [max(for_it, key=lambda row: float(row[1][SUPPORTED]))] if for_it else []
-        worst = [max(against, key=lambda row: float(row[1][CONTRADICTED]))] if against else []
-        said = [row for row in worst if not best or float(row[1][CONTRADICTED]) >= contradicted]
+        counts = [(row, float(row[1][SUPPORTED if row[0].denies else CONTRADICTED])) for row in against]
+        worst = [max(counts, key=lambda pair: pair[1])] if counts else []
+        said = [row for row, score in worst if not best or score >= contradicted]
         return best + [row for row in said if all(row[0] is not piece for piece, _ in best)]
 
     def to_read(self, contradicted: float) -> list[tuple[list[Judged], list[EvidencePiece]]]:

@@ -16,6 +16,7 @@ from vista_guard.judges.embedded.english.words import DETERMINERS, PRONOUNS, STE
 from vista_guard.judges.embedded.quantities import (
     NUMERIC_DATE,
     SECONDS_A_MONTH,
+    SET_ASIDE,
     UNITS,
     Amount,
     amounts,
@@ -115,11 +116,13 @@ def dropped_figure(text: str, other: str) -> str | None:
 
 
 def _is_asked_for(text: str, amount: Amount) -> bool:
-    """True if the claim states exactly this amount: no bound, no estimate, nothing that can be counted."""
+    """True if the claim states exactly this amount: no bound, no estimate, nothing that it denies or that can be counted."""
     if not amount.sure and amount.dimension not in ("clock", "date"):
         return False
     before, behind = text[: amount.start].rstrip(" $€£¥₹("), text[amount.end : amount.end + 14]
     number = amount.number
+    if SET_ASIDE.search(before + " "):
+        return False
     if _HEDGED.search(before + " ") and amount.dimension not in ("clock", "date"):
         return False
     if number is None:
@@ -333,7 +336,8 @@ def other_name(claim: str, evidence: str, *, shared: float = SAME_MATTER) -> str
     names = [
         match
         for match in _NAMES.finditer(claim)
-        if (match.start() or " " in match[0]) and not any(date.start <= match.start() < date.end for date in dates)
+        if (match.start() or " " in match[0])
+        and not (days(match[0]) or any(date.start <= match.start() < date.end for date in dates))
     ]
     if not names:
         return None

@@ -44,6 +44,9 @@ from vista_guard.judges.embedded.veto import lacking, other_limit, other_terms, 
         ("Doors close at 10:45.", "Doors open at 10:15 and close after half an hour."),
         ("The ride is over at 14:40.", "The ride leaves at 14:00 and takes 40 minutes."),
         ("It takes 45 minutes.", "It takes three quarters of an hour."),
+        ("The class is 40 minutes long, not 55.", "A class takes 40 minutes."),
+        ("Locker keys are £3 instead of £9.", "Locker keys: £3"),
+        ("The class starts at 9:15, and not at 9:45.", "The class starts at 9:15."),
         ("Both ovens are between 180 and 200 °C.", "One oven is at 185 °C, the other at 199 °C."),
     ],
 )
@@ -55,6 +58,8 @@ def test_any_form_will_do(claim: str, evidence: str) -> None:
     ("claim", "evidence", "missing"),
     [
         ("Take 5 mg.", "Take 50 mg.", "5"),
+        ("The class is not 55 minutes long.", "A class takes 40 minutes.", "55"),
+        ("The class is 55 minutes long, not 40.", "A class takes 40 minutes.", "55"),
         ("Take 5 kg.", "Take 5 g.", "5"),
         ("It costs €12.", "It costs $12.", "12"),
         ("It opens at 7:30 p.m.", "It opens at 7:30 a.m.", "7:30 p.m."),

@@ -25,6 +25,12 @@ from vista_guard.judges.embedded.quantities import WEEK, missing_day
         ("The council met on Friday.", "The council met on 12 March 2021."),
         ("The council meets tomorrow.", "The council meets on Friday."),
         ("The sun sat low.", "It was low."),
+        ("The Sun Room has a view.", "All rooms have a view."),
+        ("Sun cream is sold on Mondays.", "On Mondays you can buy sun cream."),
+        ("Class: Judo; Days: Mon, Sat.", "Class: Judo; Days: Monday and Saturday"),
+        ("Judo is on Mondays, not on Fridays.", "Judo is on Mondays."),
+        ("Judo is on Mondays rather than Fridays.", "Judo is on Mondays."),
+        ("The shop is open on Saturdays but not on Sundays.", "Shop: Sat 9–12"),
     ],
 )
 def test_any_form_of_a_day_will_do(claim: str, evidence: str) -> None:
@@ -38,6 +44,10 @@ def test_any_form_of_a_day_will_do(claim: str, evidence: str) -> None:
         ("It is open from Monday to Saturday.", "Open on weekdays from 9.", "Saturday"),
         ("The bus runs on Sundays.", "The bus runs from Friday to Saturday.", "Sunday"),
         ("The bus runs on Sundays.", "The bus runs at nine.", "Sunday"),
+        ("Class: Judo; Days: Wed.", "Class: Judo; Days: Mon, Sat", "Wednesday"),
+        ("Board games are on Sun from 14:00.", "Board games: Sat 14:00", "Sunday"),
+        ("Judo is not on Fridays.", "Judo is on Mondays.", "Friday"),
+        ("Judo is on Fridays, not on Mondays.", "Judo is on Mondays.", "Friday"),
     ],
 )
 def test_a_day_that_is_missing_or_has_the_other_state_is_named(claim: str, evidence: str, day: str) -> None:
