@@ -16,7 +16,7 @@ from vista_guard._aio import load_once
 from vista_guard._extras import how_to_install_weights
 from vista_guard.errors import ConfigError
 
-VERSION = "1.9.0"
+VERSION = "1.10.0"
 """Version of both packages that this code needs; `pyproject.toml` requires the same."""
 
 
