@@ -15,7 +15,7 @@ from tests.raising import raises
 from vista_guard import ConfigError, Guard
 from vista_guard.inference.weights import READER, WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.evidence import TOGETHER, EvidencePiece
+from vista_guard.judges.embedded.evidence import EvidencePiece
 from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit
 from vista_guard.judges.embedded.support import ClaimPieces, quotes
 from vista_guard.stores.entries import OnnxEmbedder
@@ -249,7 +249,7 @@ def test_the_careful_reader_reads_a_sentence_once_and_the_piece_too() -> None:
     ((premise, _),) = careful.asked
     assert "20 October 1899" in premise
     told = premise.removeprefix("Fell line. ").split(". ")
-    assert len(set(told)) == len(told) == 1 + TOGETHER
+    assert len(set(told)) == len(told) == 3  # the piece and two of the nearest: a third makes more than TOGETHER_WORDS
     assert premise.count("Fell line.") == 1
 
 
