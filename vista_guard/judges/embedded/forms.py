@@ -186,7 +186,7 @@ _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(?P<key>\s*:)?')
 
 
 def _json_blocks(text: str) -> list[Block]:
-    """What the values of an answer in JSON say, and the JSON itself as code; nothing for any other text.
+    """The texts of an answer in JSON that say something, and the JSON itself as code; nothing for any other text.
 
     Names of fields say nothing, nor does a value of a word or two beside others: an id, a language, a source.
     """
