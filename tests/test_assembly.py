@@ -201,7 +201,7 @@ CHANNEL = (
         "Leave your number in the form.",
         "The address is at the bottom of this page.",
         "One of my colleagues will reply by e-mail in two days.",
-        "You can send me a photo of the receipt with the paper clip.",
+        "You can upload a photo of the receipt with the paper clip.",
         "Note: prices may change.",
         "You will find our opening hours in the menu at the top.",
     ],
