@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,12 +158,16 @@ def test_a_killed_process_loses_no_report_of_a_delivered_answer(file: Path) -> N
     assert stored(file) == 20
 
 
+def calls_under_way() -> int:
+    return sum(thread.name == "vista-guard-daemon" for thread in threading.enumerate())
+
+
 async def test_a_database_that_hangs_takes_no_thread_from_the_turns(file: Path, holder: sqlite3.Connection) -> None:
     store = SqlReports(f"sqlite:///{file}?timeout=3600")
     await store.write(report("kept"))
     holder.execute("BEGIN EXCLUSIVE")
     hanging = [asyncio.create_task(store.forget("gone")) for _ in range(64)]  # more than asyncio has threads
-    await asyncio.sleep(0.1)
+    await auntil(lambda: calls_under_way() >= len(hanging))
     async with asyncio.timeout(SOON):
         assert await asyncio.to_thread(lambda: "judged") == "judged"
     holder.execute("COMMIT")
@@ -173,12 +178,14 @@ async def test_a_database_that_hangs_takes_no_thread_from_the_turns(file: Path, 
 HANGING = """
 import asyncio, os, sqlite3, sys
 sys.path.insert(0, os.getcwd())
+from tests.pace import auntil
+from tests.stores.test_reports_behind import calls_under_way
 from vista_guard.stores.reports import SqlReports
 
 async def main():
     store = SqlReports(f"sqlite:///{sys.argv[1]}?timeout=3600")
     reading = [asyncio.create_task(store.chat_facts("acme")), asyncio.create_task(store.forget("gone"))]
-    await asyncio.sleep(0.2)
+    await auntil(lambda: calls_under_way() >= len(reading))
 
 holder = sqlite3.connect(sys.argv[1], isolation_level=None)
 holder.execute("BEGIN EXCLUSIVE")

@@ -1,4 +1,4 @@
-"""What a service page says, as the shipped judge reads it: opening hours, classes, questions with their answers."""
+"""Service pages as the shipped judge reads them: opening hours, classes, questions with their answers."""
 
 from __future__ import annotations
 

@@ -226,8 +226,10 @@ class EvidenceSource:
         return self._make_piece(indices, " ".join(self.sentences[index].stated for index in indices), refutes=refutes)
 
     def _make_piece(self, indices: list[int], text: str, *, refutes: bool) -> EvidencePiece:
-        asks = self.sentences[indices[-1]].said.endswith("?")  # what it states or denies, its answer says
-        first, last = self.spans[indices[0]], self.spans[indices[-1] : indices[-1] + 1 + asks][-1]
+        end = indices[-1]
+        if self.sentences[end].said.endswith("?"):  # its answer says whether it holds
+            end = min(end + 1, len(self.spans) - 1)
+        first, last = self.spans[indices[0]], self.spans[end]
         place = self.reading.span(first.start, last.end)
         quote = _part(self.passage, place.start, place.end)
         told = _with_title(self.passage.title, text)
@@ -294,9 +296,8 @@ class Pool:
             told, last = f"{told} {_with_title(title if title != last else None, text)}".strip(), title
             below = one.context
         best = next((one for one in alike if one in own or one in near), near[0])
-        places = (
-            [best.place - 1, best.place] if best.context.endswith("? ") else [best.place]
-        )  # an answer and its question
+        # An answer is quoted with its question.
+        places = [best.place - 1, best.place] if best.context.endswith("? ") else [best.place]
         quoted = self.documents[best.passage]._piece(places, refutes=piece.refutes)
         return replace(quoted, text=told, supports=piece.supports)
 
