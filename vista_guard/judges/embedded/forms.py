@@ -183,12 +183,14 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(?P<key>\s*:)?')
+_JSON_FIGURE = re.compile(r'"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*"?(?P<value>-?[\d.,:/-]*\d)"?(?=\s*[,}\]])')
 
 
 def _json_blocks(text: str) -> list[Block]:
     """The texts of an answer in JSON that say something, and the JSON itself as code; nothing for any other text.
 
-    Names of fields say nothing, nor does a value of a word or two beside others: an id, a language, a source.
+    Names of fields say nothing, nor does a value of a word or two beside others: a language, a source. A figure is said of its
+    field, unless that is an id.
     """
     if text.strip()[:1] not in ("{", "["):
         return []
@@ -202,7 +204,13 @@ def _json_blocks(text: str) -> list[Block]:
         for match in values
         if len(values) == 1 or is_said(match[1])
     ]
-    return [*said, Block(0, len(text), BlockKind.CODE)] if said else []
+    figures = [
+        Block(*match.span(), BlockKind.PROSE, f"{match['name'].replace('_', ' ')}: {match['value']}")
+        for match in _JSON_FIGURE.finditer(text)
+        if not match["name"].lower().endswith("id")
+    ]
+    in_order = sorted([*said, *figures], key=lambda block: block.start)
+    return [*in_order, Block(0, len(text), BlockKind.CODE)] if said else []
 
 
 def block_kind(text: str, line: Line) -> BlockKind:

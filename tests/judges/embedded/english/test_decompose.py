@@ -828,6 +828,10 @@ def test_an_emoji_ends_a_sentence_and_is_no_part_of_it(text: str, claims: list[s
             ['The "Heron" leaves at ten.', "Dogs travel free."],
         ),
         ('{"answer": "22 euros"}', ["22 euros."]),
+        (
+            '{"note": "The ferry leaves at ten.", "price_in_euros": 22, "opened": "2026-05-01", "trip_id": 7}',
+            ["The ferry leaves at ten.", "Price in euros: 22.", "Opened: 2026-05-01."],
+        ),
     ],
 )
 def test_an_answer_in_json_says_what_its_values_say(text: str, said: list[str]) -> None:
